@@ -1,0 +1,71 @@
+#include "runtime/base/host_arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+namespace rowtide {
+namespace {
+
+constexpr uint64_t kHuge = 2 << 20;  // a huge page of x86-64 and of aarch64 with 4 KiB pages
+
+uint64_t number_in(const char* path, uint64_t otherwise) {
+  std::ifstream file(path);
+  uint64_t value = 0;
+  return file >> value ? value : otherwise;
+}
+
+uint64_t meminfo_available() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  uint64_t kib = 0;
+  while (file >> name >> kib >> unit) {
+    if (name == "MemAvailable:") return kib << 10;
+  }
+  return ~uint64_t{0};
+}
+
+uint64_t cgroup_available() {
+  const uint64_t none = ~uint64_t{0};
+  const uint64_t limit = number_in("/sys/fs/cgroup/memory.max", none);
+  const uint64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
+  return limit == none ? none : limit - std::min(limit, used);
+}
+
+}  // namespace
+
+uint64_t available_host_bytes() { return std::min(meminfo_available(), cgroup_available()); }
+
+Result<HostArena> HostArena::reserve(uint64_t bytes, const std::string& name) {
+  HostArena arena;
+  if (bytes == 0) return arena;
+  const uint64_t there = available_host_bytes();
+  void* memory = MAP_FAILED;
+  if (bytes <= there) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  if (memory == MAP_FAILED) {
+    return {Code::kNoSpace, name + " needs " + std::to_string(bytes) + " bytes of host memory, " +
+                                std::to_string(there) + " are there"};
+  }
+  if (bytes >= 2 * kHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+  arena.bytes_ = static_cast<std::byte*>(memory);
+  arena.size_ = bytes;
+  return arena;
+}
+
+HostArena::~HostArena() {
+  if (bytes_ != nullptr) munmap(bytes_, size_);
+}
+HostArena::HostArena(HostArena&& other) noexcept
+    : bytes_(std::exchange(other.bytes_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+HostArena& HostArena::operator=(HostArena&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace rowtide

@@ -1,0 +1,29 @@
+#pragma once
+// metrics — how good the predictions of an evaluation are.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rowtide {
+
+struct Quality {
+  uint64_t samples = 0, positives = 0;
+  double logloss = 0;      // mean, natural logarithm
+  double ne = 0;           // normalised entropy: logloss / entropy of these rows' base rate
+  double auc = 0;          // exact: ties count half
+  double calibration = 0;  // sum of predictions / positives
+};
+
+// Collects (prediction, label) pairs and gives exact figures.  Threads: one at a time.
+class QualityMeter {
+ public:
+  void add(std::span<const float> logits, std::span<const float> labels);
+  Quality quality() const;
+  void clear();
+
+ private:
+  std::vector<float> logits_, labels_;
+};
+
+}  // namespace rowtide
