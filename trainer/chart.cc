@@ -8,7 +8,7 @@
 namespace rowtide {
 namespace {
 
-constexpr double kWidth = 640, kHeight = 240;
+constexpr double kWidth = 480, kHeight = 200;
 constexpr double kLeft = 56, kRight = 14, kTop = 12, kBottom = 34;
 constexpr size_t kMaxPoints = 400;  // more than the pixels that a line has for them
 

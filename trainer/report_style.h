@@ -26,8 +26,8 @@ margin-left:8px;color:#fff;background:var(--soft)}
 .tiles div{padding:14px 16px}
 .tiles b{display:block;font-size:22px;font-weight:650;font-variant-numeric:tabular-nums}
 .tiles span{color:var(--soft);font-size:12px}
-main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:14px}
-.card{padding:16px;min-width:0;overflow-x:auto}
+main{columns:400px;column-gap:14px}
+.card{padding:16px;margin:0 0 14px;break-inside:avoid;overflow-x:auto}
 .legend{display:flex;flex-wrap:wrap;gap:4px 14px;font-size:12px;color:var(--soft);margin-bottom:6px}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:5px}
 svg{display:block;width:100%;height:auto}
@@ -37,7 +37,7 @@ svg text{fill:var(--soft);font-size:11px}
 .band{opacity:.85}
 .dot{stroke:var(--card);stroke-width:1.5}.hover{opacity:0}.hover:hover{opacity:1}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:4px 8px;text-align:right;border-top:1px solid var(--rule);white-space:nowrap}
+th,td{padding:4px 7px;font-size:13px;text-align:right;border-top:1px solid var(--rule);white-space:nowrap}
 th:first-child{text-align:left;font-weight:500}
 tr:first-child th,tr:first-child td{border-top:0}
 th{color:var(--soft);font-weight:500}
