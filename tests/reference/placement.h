@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <tuple>
@@ -32,6 +33,15 @@ struct PlannedMove {
   Address source, target;
   bool operator==(const PlannedMove&) const = default;
 };
+
+inline std::ostream& operator<<(std::ostream& out, const Address& address) {
+  constexpr const char* kNames[] = {"hot", "transit", "warm", "log"};
+  out << kNames[static_cast<int>(address.tier)];
+  return address.tier == Tier::kLog ? out : out << ' ' << address.slot;
+}
+inline std::ostream& operator<<(std::ostream& out, const PlannedMove& move) {
+  return out << move.key << ": " << move.source << " to " << move.target;
+}
 
 inline constexpr uint64_t kNotUsedAgain = ~uint64_t{0};
 
