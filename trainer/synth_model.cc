@@ -1,6 +1,7 @@
 #include "trainer/synth_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "runtime/base/key.h"
@@ -11,11 +12,11 @@ namespace {
 constexpr double kClickRate = 0.25, kCeiling = 0.80;
 constexpr uint64_t kFrequentRows = 1000;   // in training: the first six sevenths
 constexpr uint64_t kLargeColumn = 50'000;  // ids
-constexpr double kLargeUnseen = 0.42, kMiddleUnseen = 0.08;
+constexpr double kLargeUnseen = 0.33, kMiddleUnseen = 0.08;
 constexpr uint64_t kMiddleColumn = 1'000;
 constexpr uint64_t kSampleRows = 1 << 15;  // to weigh the terms on
 // Shares of the variance: integers, columns of up to 50,000 ids, larger ones, pairs.
-constexpr double kGroupShares[] = {0.25, 0.30, 0.20, 0.25};
+constexpr double kGroupShares[] = {0.30, 0.35, 0.20, 0.15};
 
 // An integer is floor(exp(mu + sigma * normal)) + offset; columns of one missing group are missing
 // together.  Rates and sizes are near those of Criteo's rows.
@@ -76,6 +77,41 @@ uint32_t mix32(uint32_t x) {
   return x ^ x >> 16;
 }
 
+// A salt with which few of a small column's ids share a row of a table of as many rows.
+uint32_t choose_salt(uint64_t key, uint64_t cardinality) {
+  constexpr uint64_t kSmall = 64, kTries = 2000;
+  uint32_t best = static_cast<uint32_t>(key);
+  int most = 0;
+  for (uint64_t n = 0; cardinality < kSmall && n < kTries; ++n) {
+    const auto salt = static_cast<uint32_t>(random_word(key, n));
+    uint64_t rows = 0;
+    for (uint32_t id = 0; id < cardinality; ++id) {
+      rows |= uint64_t{1} << mix32(id ^ salt) % cardinality;
+    }
+    if (std::popcount(rows) > most) {
+      most = std::popcount(rows);
+      best = salt;
+    }
+  }
+  return best;
+}
+
+struct Moments {
+  double mean, deviation;
+};
+
+template <typename Value>
+Moments moments_of(uint64_t count, Value&& value) {
+  double sum = 0, square = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const double x = value(i);
+    sum += x;
+    square += x * x;
+  }
+  const double n = static_cast<double>(count), mean = sum / n;
+  return {mean, std::sqrt(std::max(0.0, square / n - mean * mean))};
+}
+
 bool present(uint64_t key, float missing, uint32_t group) {
   return missing == 0 || unit(random_word(key, kMissingWords + group)) >= double{missing};
 }
@@ -106,7 +142,7 @@ PlantedModel::Column PlantedModel::make_column(size_t i, double scale) const {
   }
   Column column{.cardinality = cardinality,
                 .ids = IdColumn(options),
-                .salt = static_cast<uint32_t>(key),
+                .salt = choose_salt(key, cardinality),
                 .effects = {},
                 .vectors = {}};
   for (uint64_t n = 0; n <= column.ids.frequent_ids(); ++n) {
@@ -172,11 +208,18 @@ std::array<float, 4> PlantedModel::logit_parts(uint64_t number) const {
   SynthRow row;
   Terms terms;
   draw_values(number, row, terms);
-  std::array<float, 4> parts{};
-  for (size_t t = 0; t < kTerms; ++t) {
-    parts[group_of(t)] += scale_ * weights_[t] * (terms[t] - means_[t]);
-  }
+  std::array<float, 4> parts;
+  for (size_t group = 0; group < parts.size(); ++group)
+    parts[group] = scale_ * raw_part(terms, group);
   return parts;
+}
+
+float PlantedModel::raw_part(const Terms& terms, size_t group) const {
+  float sum = 0;
+  for (size_t t = 0; t < kTerms; ++t) {
+    if (group_of(t) == group) sum += weights_[t] * (terms[t] - means_[t]);
+  }
+  return sum;
 }
 
 size_t PlantedModel::group_of(size_t term) const {
@@ -185,33 +228,28 @@ size_t PlantedModel::group_of(size_t term) const {
   return columns_[term - 13].cardinality > kLargeColumn ? 2 : 1;
 }
 
-// Gives each group its share of the variance, and each term of a group the same part of it.
+// Gives the terms of a group equal parts of the variance, and each group its share of it.
 void PlantedModel::weigh_terms() {
   const uint64_t count = std::min(rows_, kSampleRows);
   std::vector<Terms> sample(count);
-  std::array<double, kTerms> sum{}, square{};
   SynthRow row;
-  for (uint64_t i = 0; i < count; ++i) {
-    draw_values(i * (rows_ / count), row, sample[i]);
-    for (size_t t = 0; t < kTerms; ++t) {
-      sum[t] += double{sample[i][t]};
-      square[t] += double{sample[i][t]} * double{sample[i][t]};
+  for (uint64_t i = 0; i < count; ++i) draw_values(i * (rows_ / count), row, sample[i]);
+  for (size_t t = 0; t < kTerms; ++t) {
+    const Moments moments = moments_of(count, [&](uint64_t i) { return sample[i][t]; });
+    means_[t] = static_cast<float>(moments.mean);
+    const bool falling = random_word(seed_, 100 + t) & 1;
+    if (moments.deviation > 1e-6) {
+      weights_[t] = static_cast<float>((falling ? -1 : 1) / moments.deviation);
     }
   }
-  std::array<double, kTerms> deviation;
-  std::array<double, 4> terms_of_group{};
-  for (size_t t = 0; t < kTerms; ++t) {
-    const double mean = sum[t] / static_cast<double>(count);
-    means_[t] = static_cast<float>(mean);
-    deviation[t] = std::sqrt(std::max(0.0, square[t] / static_cast<double>(count) - mean * mean));
-    terms_of_group[group_of(t)] += deviation[t] > 1e-6;
-  }
-  for (size_t t = 0; t < kTerms; ++t) {
-    if (deviation[t] <= 1e-6) continue;
-    const size_t group = group_of(t);
-    const double weight = std::sqrt(kGroupShares[group] / terms_of_group[group]) / deviation[t];
-    const bool falling = random_word(seed_, 100 + t) & 1;
-    weights_[t] = static_cast<float>(falling ? -weight : weight);
+  for (size_t group = 0; group < std::size(kGroupShares); ++group) {
+    const double deviation =
+        moments_of(count, [&](uint64_t i) { return raw_part(sample[i], group); }).deviation;
+    for (size_t t = 0; t < kTerms && deviation > 0; ++t) {
+      if (group_of(t) == group) {
+        weights_[t] *= static_cast<float>(std::sqrt(kGroupShares[group]) / deviation);
+      }
+    }
   }
   std::vector<float> raw(count);
   for (uint64_t i = 0; i < count; ++i) raw[i] = raw_logit(sample[i]);

@@ -61,6 +61,7 @@ class PlantedModel {
   void fit_bias_and_scale(std::vector<float> raw);
   size_t group_of(size_t term) const;
   float raw_logit(const Terms& terms) const;
+  float raw_part(const Terms& terms, size_t group) const;
 
   uint64_t rows_, seed_;
   std::vector<Column> columns_;
