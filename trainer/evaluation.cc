@@ -1,5 +1,6 @@
 #include "trainer/evaluation.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rowtide {
@@ -19,8 +20,12 @@ Failure predict(TrainedModel& model, const ClickBatch& batch, std::vector<float>
 
 }  // namespace
 
+void show(Console& console, const EvalProgress& progress) {
+  console.progress({"evaluate", progress.fraction, std::to_string(progress.samples) + " samples"});
+}
+
 Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWatch& watch,
-                 const std::function<void(uint64_t samples)>& progress, Quality& quality) {
+                 const std::function<void(const EvalProgress&)>& progress, Quality& quality) {
   auto reader = CriteoReader::open(
       reader_options(model.config, rows.files, rows.first_row, ~uint64_t{0}, std::move(log)));
   ROWTIDE_TRY_PART(Part::kData, reader.status());
@@ -41,7 +46,9 @@ Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWat
     if (!failure.ok()) return failure;
     meter.add(logits, batch.labels);
     samples += batch.samples;
-    progress(samples);
+    const ReaderStats stats = (*reader)->stats();
+    progress({samples,
+              double(stats.file_bytes) / double(std::max<uint64_t>(stats.total_file_bytes, 1))});
   }
   if (samples == 0) {
     return {{Code::kInvalid, rows.files.front() + ": no rows are left to evaluate on"},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/console.h"
 #include "trainer/exit_code.h"
 #include "trainer/metrics.h"
 #include "trainer/trained_model.h"
@@ -19,10 +20,16 @@ struct EvalRows {
   uint64_t first_row = 0;
 };
 
+struct EvalProgress {
+  uint64_t samples = 0;
+  double fraction = 0;  // of the files' bytes
+};
+void show(Console& console, const EvalProgress& progress);
+
 // Looks up and predicts batch by batch; changes nothing in the model.
 // REQUIRES: no step is forwarded and not ended.
 // Errors: of data (also rows without labels, and no rows at all) and of the runtime.
 Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWatch& watch,
-                 const std::function<void(uint64_t samples)>& progress, Quality& quality);
+                 const std::function<void(const EvalProgress&)>& progress, Quality& quality);
 
 }  // namespace rowtide

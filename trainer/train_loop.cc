@@ -248,13 +248,7 @@ Failure TrainLoop::finish() {
 
 Failure TrainLoop::evaluate_now() {
   const double began = now();
-  const auto progress = [&](uint64_t samples) {
-    // How many rows there will be is known only where they were counted.
-    const double all = model_.position.file_rows > 0
-                           ? double(model_.position.file_rows) * config_.data.eval_fraction
-                           : double(samples) * 2;
-    console_.progress({"evaluate", double(samples) / all, std::to_string(samples) + " samples"});
-  };
+  const auto progress = [this](const EvalProgress& progress) { show(console_, progress); };
   const Failure failure = evaluate(model_, *held_out_, options_.log, watch_, progress, quality_);
   if (!failure.ok()) return failure;
   stages_[Stage::kEvaluate] += now() - began;
