@@ -1,5 +1,7 @@
 #include "trainer/exit_code.h"
 
+#include <cstdio>
+
 namespace rowtide {
 namespace {
 
@@ -33,6 +35,12 @@ int exit_code(const Failure& failure) {
       return kExitDiverged;
   }
   return kExitStorage;
+}
+
+int finish_command(const Failure& failure) {
+  if (!failure.ok()) std::fprintf(stderr, "rowtide: %s\n", failure.status.to_string().c_str());
+  std::fflush(stdout);
+  return exit_code(failure);
 }
 
 const char* describe_exit_codes() {

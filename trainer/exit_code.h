@@ -27,6 +27,9 @@ struct Failure {
 
 int exit_code(const Failure& failure);
 
+// Prints why a command failed, if it did; its exit code.
+int finish_command(const Failure& failure);
+
 // One line for each code, for --help.
 const char* describe_exit_codes();
 
