@@ -1,25 +1,21 @@
 #include "kernels/dense_lanes.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "kernels/lanes.h"
 
 namespace rowtide::ROWTIDE_LANES {
 namespace {
 
-// One register of this instruction set; wider vectors would be split through memory.
-#if defined(__AVX512F__)
-constexpr uint32_t kStrip = 16;
-#elif defined(__AVX__)
-constexpr uint32_t kStrip = 8;
-#else
-constexpr uint32_t kStrip = 4;
-#endif
-typedef float Strip __attribute__((vector_size(4 * kStrip)));
-typedef Strip StripInMemory __attribute__((aligned(4), may_alias));
+constexpr uint32_t kStrip = kVector;
+using Strip = Floats<kStrip>;
 
-const StripInMemory& strip_at(const float* p) { return *reinterpret_cast<const StripInMemory*>(p); }
-StripInMemory& strip_at(float* p) { return *reinterpret_cast<StripInMemory*>(p); }
+inline Strip strip_at(const float* from) { return load<kStrip>(from); }
+inline void put_strip(float* to, const Strip& strip) { store<kStrip>(to, strip); }
+inline uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+inline void copy(const float* from, uint32_t n, float* to) {
+  __builtin_memcpy(to, from, n * sizeof(float));
+}
 
 // A NaN stays one: a model that diverged must not hide behind its ReLUs.
 void add_bias(const LinearForward& op) {
@@ -55,8 +51,8 @@ void add_rows_of(const float* dy, uint64_t dy_stride, uint64_t samples, float* d
     for (uint32_t k = 0; k < kStrips; ++k) sum[k] += strip_at(dy + s * dy_stride + k * kStrip);
   }
   for (uint32_t k = 0; k < kStrips; ++k) {
-    StripInMemory& to = strip_at(db + k * kStrip);
-    to = add ? to + sum[k] : sum[k];
+    float* to = db + k * kStrip;
+    put_strip(to, add ? strip_at(to) + sum[k] : sum[k]);
   }
 }
 
@@ -106,7 +102,7 @@ struct Vectors {
 // vector with kStrip others are then dim multiply-adds of a strip.  Lanes past the last are zeros.
 void transpose_sample(const Vectors<const float>& z, uint32_t vectors, float* to) {
   for (uint32_t v = 0; v < vectors; v += kStrip, to += uint64_t{z.dim} * kStrip) {
-    const uint32_t rows = std::min(kStrip, vectors - v);
+    const uint32_t rows = least(kStrip, vectors - v);
     uint32_t d = 0;
     for (; d + kStrip <= z.dim; d += kStrip) {
       Strip square[kStrip] = {};
@@ -114,7 +110,7 @@ void transpose_sample(const Vectors<const float>& z, uint32_t vectors, float* to
         if (r < rows) square[r] = strip_at(z[v + r] + d);
       }
       transpose(square);
-      for (uint32_t r = 0; r < kStrip; ++r) strip_at(to + (d + r) * kStrip) = square[r];
+      for (uint32_t r = 0; r < kStrip; ++r) put_strip(to + (d + r) * kStrip, square[r]);
     }
     for (; d < z.dim; ++d) {
       for (uint32_t r = 0; r < kStrip; ++r) to[d * kStrip + r] = r < rows ? z[v + r][d] : 0;
@@ -133,7 +129,7 @@ void dots_of_rows(const Vectors<const float>& z, uint32_t i, const float* strip,
     const Strip others = strip_at(strip + d * kStrip);
     for (uint32_t r = 0; r < kRows; ++r) sum[r] += rows[r][d] * others;
   }
-  for (uint32_t r = 0; r < kRows; ++r) strip_at(to + r * to_stride) = sum[r];
+  for (uint32_t r = 0; r < kRows; ++r) put_strip(to + r * to_stride, sum[r]);
 }
 
 // Copies row i's first i values behind each other.  A strip may run into the next row, which is
@@ -145,9 +141,9 @@ void pack_triangle(const float* square, uint32_t vectors, uint32_t stride, float
       const uint64_t at = dot_interaction_pairs(i) + j;
       const float* from = square + uint64_t{i} * stride + j;
       if (at + kStrip <= pairs) {
-        strip_at(out + at) = strip_at(from);
+        put_strip(out + at, strip_at(from));
       } else {
-        std::copy_n(from, std::min(i - j, kStrip), out + at);
+        copy(from, least(i - j, kStrip), out + at);
       }
     }
   }
@@ -171,7 +167,7 @@ void dot_interaction(const DotInteraction& op) {
       }
     }
     float* out = op.out + s * op.out_stride;
-    std::copy_n(z[0], op.dim, out);
+    copy(z[0], op.dim, out);
     pack_triangle(square, op.vectors, stride, out + op.dim);
   }
 }
@@ -188,10 +184,10 @@ void gradient_of_strips(const float* g, uint32_t i, uint32_t d, const Vectors<co
     float* dzj = dz[j] + d;
     for (uint32_t k = 0; k < kStrips; ++k) {
       sum[k] += g[j] * strip_at(zj + k * kStrip);
-      strip_at(dzj + k * kStrip) += g[j] * zi[k];
+      put_strip(dzj + k * kStrip, strip_at(dzj + k * kStrip) + g[j] * zi[k]);
     }
   }
-  for (uint32_t k = 0; k < kStrips; ++k) strip_at(dz[i] + d + k * kStrip) = sum[k];
+  for (uint32_t k = 0; k < kStrips; ++k) put_strip(dz[i] + d + k * kStrip, sum[k]);
 }
 
 void gradient_of_row(const float* g, uint32_t i, const Vectors<const float>& z,
@@ -216,7 +212,7 @@ void dot_interaction_gradient(const DotInteractionGradient& op) {
     const Vectors<float> dz = {op.first_gradient + s * op.first_gradient_stride,
                                op.others_gradient + others, op.dim};
     const float* g = op.gradient + s * op.gradient_stride;
-    std::copy_n(g, op.dim, dz[0]);
+    copy(g, op.dim, dz[0]);
     for (uint32_t i = 1; i < op.vectors; ++i) {
       gradient_of_row(g + op.dim + dot_interaction_pairs(i), i, z, dz);
     }
@@ -253,7 +249,7 @@ void dense_update(const DenseUpdate& op) {
     for_each_weight(op, [=](float w, float g, uint64_t i) {
       const float s = state[i] + g * g;
       state[i] = s;
-      return w - (lr * g) / (std::sqrt(s) + o.eps);
+      return w - (lr * g) / (__builtin_sqrtf(s) + o.eps);
     });
   } else {
     float* __restrict ms = op.state, * __restrict vs = op.state2;
@@ -263,7 +259,7 @@ void dense_update(const DenseUpdate& op) {
       const float v = o.beta2 * vs[i] + (one_beta2 * g) * g;
       ms[i] = m;
       vs[i] = v;
-      return w - (lr * (m / o.correction1)) / (std::sqrt(v / o.correction2) + o.eps);
+      return w - (lr * (m / o.correction1)) / (__builtin_sqrtf(v / o.correction2) + o.eps);
     });
   }
 }

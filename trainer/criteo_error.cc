@@ -1,6 +1,7 @@
 #include "trainer/criteo_error.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <vector>
@@ -28,7 +29,9 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text.substr(0, kShown)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
+    if (c == '\t') {
+      out += "\\t";
+    } else if (byte >= 0x20 && byte < 0x7f) {
       out += c;
     } else {
       out += std::string("\\x") + kHex[byte >> 4] + kHex[byte & 15];

@@ -36,12 +36,21 @@ bool read_integer(const char* text, uint32_t length, int32_t& value) {
   return true;
 }
 
+const float* log_table() {
+  // Filled when the program runs: a constant one would have the compiler's rounding, not libm's.
+  static const std::vector<float> table = [] {
+    std::vector<float> values(kLogTable);
+    for (size_t x = 0; x < kLogTable; ++x) values[x] = std::log1p(static_cast<float>(x));
+    return values;
+  }();
+  return table.data();
+}
+
 }  // namespace
 
 CriteoLines::CriteoLines(const std::vector<ReaderTable>& tables, DenseTransform transform,
                          bool has_label, OnError on_error)
-    : log1p_(kLogTable),
-      index_(TextChunk::kBytes + 1),
+    : log1p_(log_table()),
       log_transform_(transform == DenseTransform::kLog1p),
       has_label_(has_label),
       on_error_(on_error) {
@@ -51,7 +60,6 @@ CriteoLines::CriteoLines(const std::vector<ReaderTable>& tables, DenseTransform 
                      .hash = table.mapping == IdMapping::kHash,
                      .wide = table.rows >> 32 != 0});
   }
-  for (size_t x = 0; x < kLogTable; ++x) log1p_[x] = std::log1p(static_cast<float>(x));
 }
 
 // The remainder without a division: the fraction of id / rows, times rows (Lemire, Kaser and Kurz,
@@ -73,14 +81,14 @@ inline float CriteoLines::dense_value(int32_t value) const {
 
 void CriteoLines::parse(const TextChunk& chunk, ParsedRows& out) {
   const char* text = chunk.text.get();
-  const size_t count = index_delimiters(text, chunk.size, index_.data());
+  const size_t count = index_delimiters(text, chunk.size, index_.get());
   const uint32_t fields = criteo_fields(has_label_);
   out.rows = 0;
   out.bad.clear();
   uint32_t begin = 0;
   uint64_t line = chunk.first_line;
   for (size_t next = 0; next < count; ++line) {
-    const bool good = next + fields <= count && parse_line(text, index_.data() + next, begin, out);
+    const bool good = next + fields <= count && parse_line(text, index_.get() + next, begin, out);
     if (good) [[likely]] {
       next += fields;
       ++out.rows;

@@ -63,8 +63,9 @@ class CriteoLines {
   float dense_value(int32_t value) const;
 
   std::vector<RowMap> maps_;
-  std::vector<float> log1p_;     // of small values
-  std::vector<uint32_t> index_;  // (delimiters) of the chunk at hand
+  const float* log1p_;                  // of small values
+  std::unique_ptr<uint32_t[]> index_ =  // (delimiters) of the chunk at hand
+      std::make_unique_for_overwrite<uint32_t[]>(TextChunk::kBytes + 1);
   bool log_transform_, has_label_;
   OnError on_error_;
 };

@@ -19,7 +19,7 @@ struct TextChunk {
   static constexpr size_t kBytes = 256 << 10;  // its lines and their columns stay in a core's cache
   static constexpr size_t kPadding = 64;       // zeros behind the text, for readers of whole words
 
-  std::unique_ptr<char[]> text = std::make_unique<char[]>(kBytes + 1 + kPadding);
+  std::unique_ptr<char[]> text = std::make_unique_for_overwrite<char[]>(kBytes + 1 + kPadding);
   size_t size = 0;          // each line ends in '\n'
   size_t file = 0;          // number of its file
   uint64_t first_line = 0;  // number of its first line in that file, from 1
