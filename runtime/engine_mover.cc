@@ -1,9 +1,12 @@
+#include <pthread.h>
+
 #include "runtime/engine.h"
 #include "runtime/stopwatch.h"
 
 namespace rowtide {
 
 void Runtime::Engine::run_mover() {
+  pthread_setname_np(pthread_self(), "rowtide-mover");
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (request_ != nullptr) {
