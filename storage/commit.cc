@@ -12,15 +12,16 @@ constexpr size_t kMostKeptBefore = 5;  // commits beside the new one and the nex
 
 }  // namespace
 
-// Waits until all that was appended is on the disk.
+// Waits until all that was appended is on the disk.  The cleaner pauses: what it would append now
+// the manifest could not promise.
 Status LogStore::sync_all() {
   const uint64_t number = syncer_->next();
   const uint64_t writes = buffer_->failures(), syncs = syncer_->failures();
   syncer_->request();
   while (syncer_->completed() < number) {
-    step();
-    if (router_->in_flight() > 0) router_->poll(true);
-    step();
+    syncer_->step();
+    router_->poll(true);
+    syncer_->step();
     if (syncer_->failures() > syncs) return syncer_->last_error();
     if (buffer_->failures() >= writes + kMostFailures) return buffer_->last_error();
     buffer_->retry();

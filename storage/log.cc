@@ -155,7 +155,9 @@ void Log::flush() {
 Log::Open Log::open_segment(uint32_t type) const {
   const Stream& stream = streams_[type];
   if (stream.segment == kNoSegment || stream.records == 0) return {};
-  return {stream.segment, static_cast<uint32_t>(stream.names.size()), stream.records};
+  auto slots = static_cast<uint32_t>(stream.names.size());
+  while (stream.names[slots - 1].flags == 0) --slots;
+  return {stream.segment, slots, stream.records};
 }
 
 uint64_t Log::directory_used(uint32_t directory) const {

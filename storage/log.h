@@ -39,7 +39,7 @@ class Log {
   // Segments that can be opened now, by the cleaner; and how many of them only it may open.
   uint32_t free_count() const;
   uint32_t reserve() const { return static_cast<uint32_t>(streams_.size()) + 1; }
-  // The open segment of a type with its slots and records so far; kNoSegment: none with records.
+  // The open segment of a type, the slots up to its last record, and its records; kNoSegment: none.
   struct Open {
     uint32_t segment = kNoSegment, slots = 0, records = 0;
   };

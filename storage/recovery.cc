@@ -178,7 +178,7 @@ Status Recovery::scan(uint32_t number, Visit&& visit) {
     return Status(Code::kCorrupt, parts_.files->name(number, type.offset_of(slot)) +
                                       ": a record of the last commit does not verify");
   };
-  uint32_t synced = 0;
+  uint32_t synced = 0, suspect = type.first_slot;
   Block block;
   for (uint32_t slot = type.first_slot;; slot = block.to) {
     block =
@@ -189,7 +189,8 @@ Status Recovery::scan(uint32_t number, Visit&& visit) {
     for (slot = block.from; slot < block.to; ++slot) {
       const std::byte* const record = block.record(type, slot, memory);
       if (!verify_record(record, type.bytes, segment.use)) {
-        if (slot < found.synced_slots && !is_zero(record, kRecordHeaderBytes)) return wrong(slot);
+        const bool skipped = is_zero(record, kRecordHeaderBytes);
+        if (suspect == type.first_slot && slot < found.synced_slots && !skipped) suspect = slot;
         continue;
       }
       if (slot < found.synced_slots) ++synced;
@@ -197,7 +198,7 @@ Status Recovery::scan(uint32_t number, Visit&& visit) {
       ROWTIDE_TRY(visit(slot, name_of(record)));
     }
   }
-  return synced == found.synced_records ? Status() : wrong(type.first_slot);
+  return synced == found.synced_records ? Status() : wrong(suspect);
 }
 
 Status Recovery::pass(uint32_t number, uint32_t after, uint32_t upto) {
@@ -262,7 +263,9 @@ void Recovery::settle() {
       segment.bits |= byte & static_cast<uint8_t>(~KeptCommits::kNewest);
       if (byte != 0) ++segment.live;
     }
-    segment.state = segment.live > 0 ? SegmentState::kSealed : SegmentState::kFree;
+    // The manifest goes on listing its open segments until the next commit: they stay as they are.
+    const bool used = segment.live > 0 || found_[n].synced_records > 0;
+    segment.state = used ? SegmentState::kSealed : SegmentState::kFree;
   }
 }
 

@@ -8,7 +8,7 @@ namespace rowtide::storage {
 // The first 8 bytes (4 if there are no more) tell the version; the rest follows from it.
 std::vector<std::byte> payload_of(Key key, uint64_t version, uint32_t bytes) {
   std::vector<std::byte> payload(bytes);
-  const uint64_t first = version << 16 | (mix64(key) & 0xFFFF);
+  const uint64_t first = version << 12 | (mix64(key) & 0xFFF);
   std::memcpy(payload.data(), &first, std::min<size_t>(bytes, 4));
   for (uint32_t i = 4; i < bytes; ++i) {
     payload[i] = static_cast<std::byte>(mix64(key * 31 + version * 7 + i) & 0xFF);
@@ -72,7 +72,7 @@ std::string read_row(ColdStore& store, Key key, uint32_t bytes, uint64_t most_ve
   }
   uint32_t first = 0;
   std::memcpy(&first, out.data(), sizeof first);
-  const uint64_t version = first >> 16;
+  const uint64_t version = first >> 12;
   if (version > most_version || out != payload_of(key, version, bytes)) return "other bytes";
   return std::to_string(version);
 }
@@ -95,7 +95,7 @@ std::string read_row(ColdStore& store, Key key, uint32_t bytes, uint64_t most_ve
   const Status status = store.scan([&](Key key, uint32_t, std::span<const std::byte> payload) {
     uint32_t first = 0;
     std::memcpy(&first, payload.data(), sizeof first);
-    twice = twice || !scanned.emplace(key, first >> 16).second;
+    twice = twice || !scanned.emplace(key, first >> 12).second;
     return Status();
   });
   if (!status.ok()) return ::testing::AssertionFailure() << status.to_string();
