@@ -33,6 +33,8 @@ class PlainTables {
  public:
   explicit PlainTables(const RuntimeOptions& options) : options_(options) {}
 
+  const RuntimeOptions& options() const { return options_; }
+
   // Arrays of the batch's shapes, filled with `value`.
   PlainValues shaped(const Batch& batch, float value) const;
 
