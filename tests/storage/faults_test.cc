@@ -223,17 +223,16 @@ TEST(ColdStoreFaultsTest, ANewerWriteWinsOverAReadThatComesBackLate) {
     ASSERT_TRUE(t.commit(1).ok());
     t.faults().delay = 1;
     std::vector<std::byte> out(68);
-    std::vector<ColdStore::Done> done;
     ASSERT_EQ(t.store->start_read(3, out.data(), 9), ColdStore::Read::kStarted);
-    t.store->poll(false, done);
+    t.store->poll(false, t.ended);
     ASSERT_TRUE(t.put(3, 2, 2).ok());
     t.faults().delay = still_buffered ? 0 : 0.5;
     if (!still_buffered) {
       for (Key key = 5000; key < 9000; ++key) ASSERT_TRUE(t.put(key, 1, 2).ok());
     }
-    while (done.empty()) t.store->poll(true, done);
-    ASSERT_TRUE(done[0].status.ok());
-    EXPECT_EQ(done[0].ticket, 9u);
+    while (t.ended.empty()) t.store->poll(true, t.ended);
+    ASSERT_TRUE(t.ended[0].status.ok());
+    EXPECT_EQ(t.ended[0].ticket, 9u);
     EXPECT_EQ(out, payload_of(3, 2, 68));
   }
 }
