@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "trainer/criteo_error.h"
 #include "trainer/criteo_lines.h"
