@@ -27,7 +27,6 @@
 #include "runtime/rowtide.h"
 #include "runtime/schedule.h"
 #include "runtime/step_ops.h"
-#include "runtime/table_list.h"
 #include "runtime/tiers.h"
 
 namespace rowtide {
@@ -148,7 +147,6 @@ class Runtime::Engine {
 
   // The mover's.
   std::unique_ptr<ColdStore> store_;
-  TableList table_list_;
   std::vector<KnownBatch> known_;  // written by submit before the step is known
   std::vector<PlacedBatch> placed_;
   KnownBatch evaluation_known_;
