@@ -41,6 +41,7 @@ class Runtime::Engine {
   Result<uint32_t> submit(const Batch& batch);
   void end_of_input();
   Status forward(uint32_t step, const Values<float>& out);
+  void log_wait(uint32_t step) const;
   Status check_gradient(uint32_t step, const Values<const float>& gradient,
                         std::span<float> weights_gradient) const;
   void add_weights_gradient(uint32_t step, const Values<const float>& gradient,
@@ -87,6 +88,7 @@ class Runtime::Engine {
   bool fill_resident(const TableLayout& table, Key key, Slot slot);
   void count_hits(const KnownBatch& known, const PlacedBatch& placed);
   void publish_arrivals();  // REQUIRES: mutex_ held
+  void log_write_error();
   // Runs `work` in the mover between two steps and waits for it.
   Status request(const std::function<Status()>& work);
   Status place_evaluation();

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/vector_state.h"
+
 namespace rowtide {
 namespace {
 
@@ -118,7 +120,9 @@ class GzipSource final : public ByteSource {
       in_member_ = true;
     }
     const uint32_t in_before = state_.avail_in, out_before = state_.avail_out;
-    if (const int code = isal_inflate(&state_); code < 0) return broken(code);
+    const int code = isal_inflate(&state_);
+    clear_vector_state();
+    if (code < 0) return broken(code);
     if (state_.block_state == ISAL_BLOCK_FINISH) {
       in_member_ = false;
     } else if (input_ended_ && state_.avail_in == in_before && state_.avail_out == out_before) {

@@ -15,6 +15,7 @@
 #include "runtime/base/parallel.h"
 #include "trainer/metrics.h"
 #include "trainer/synth_model.h"
+#include "trainer/vector_state.h"
 
 namespace rowtide {
 namespace {
@@ -133,6 +134,7 @@ void Block::pack() {
   stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
   stream.avail_out = static_cast<uint32_t>(packed.size());
   ROWTIDE_CHECK(isal_deflate(&stream) == COMP_OK);
+  clear_vector_state();
   ROWTIDE_CHECK(stream.internal_state.state == ZSTATE_END);
   packed_size = packed.size() - stream.avail_out;
 }
