@@ -29,7 +29,7 @@ mode.asan    := -O1 -fno-var-tracking -fsanitize=address,undefined -fno-sanitize
 mode.tsan    := -O1 -fno-var-tracking -fsanitize=thread
 CXXFLAGS += $(mode.$(strip $(MODE)))
 LDFLAGS  := -pthread $(filter -fsanitize=%,$(mode.$(strip $(MODE))))
-LIBS     := $(if $(filter tsan,$(strip $(MODE))),,-ltbb) -lnuma -luring -ldnnl -lisal -lz -lxxhash -lfmt
+LIBS     := $(if $(filter tsan,$(strip $(MODE))),,-ltbb) -lnuma -luring -ldnnl -lgomp -lisal -lz -lxxhash -lfmt
 # jemalloc is the programs' allocator; the sanitizers bring their own.
 PROGRAM_LIBS := $(if $(filter asan tsan,$(strip $(MODE))),,-ljemalloc)
 

@@ -32,18 +32,33 @@ struct DistinctRows {
 // The scratch of one thread that deduplicates.
 class Deduplicator {
  public:
-  // Bytes of scratch for batches of at most `max_ids` ids; `memory` must live as long as this.
+  // Bytes of scratch for batches of at most `max_ids` ids of at most `tables` different tables;
+  // `memory` is aligned to 8 bytes and must live as long as this.
   static uint64_t scratch_bytes(uint64_t max_ids, uint32_t tables);
   Deduplicator(std::byte* memory, uint64_t max_ids, uint32_t tables);
 
-  // Fills `out`, whose arrays have room for every id.  REQUIRES: at most max_ids ids.
+  // Fills `out`, whose arrays have room for every id.  REQUIRES: at most max_ids ids, fewer than
+  // 2^32 - 1, and at most `tables` different tables.
   void run(const Deduplicate& op, DistinctRows& out);
 
  private:
-  uint32_t* table_;   // open addressing: unique index + 1, or 0
-  uint32_t* region_;  // (tables + 1) per-table regions of this batch
-  uint64_t capacity_;
-  uint32_t tables_;
+  // A small hash of its own for each table, of two entries an id: it stays in the L1 or L2 cache.
+  struct Region {
+    uint32_t table = 0;
+    uint32_t features = 0;  // that share the table; 0: this place is free
+    uint64_t ids = 0;       // of all of them
+    uint64_t first = 0;     // entries [first, first + 2 * ids)
+    bool cleared = false;
+  };
+
+  Region& region_of(uint32_t table);
+  void plan_regions(const Deduplicate& op);
+  void read_feature(const Deduplicate& op, uint32_t feature, const Region& region,
+                    DistinctRows& out);
+
+  uint64_t* entries_;  // (2 * max_ids) hash tag << 32 | unique index; all ones: empty
+  Region* regions_;    // (region_capacity_) open addressing by table id
+  uint32_t region_capacity_;
 };
 
 // occurrence lists of each row by a stable counting sort: begin is (rows + 1), occurrences (ids

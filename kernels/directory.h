@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/host_device.h"
 #include "runtime/base/key.h"
 
 namespace rowtide {
@@ -29,33 +30,38 @@ struct DirectoryView {
   uint32_t sets = 0;  // 0: an empty tier, find() finds nothing
   uint64_t salt = 0;
 
+  // What over() lays out, to the byte; a multiple of 64, so that views lie well one after another.
   static uint64_t bytes(uint32_t sets, uint32_t set_word_count);
-  // Lays a zeroed memory of bytes() out.
+  // Lays a zeroed memory of bytes() out.  REQUIRES: memory at a multiple of 64; sets < 2^27, so
+  // that kNoSlot is no slot; set_word_count <= kMaxSetWords.
   static DirectoryView over(std::byte* memory, uint32_t sets, uint32_t set_word_count,
                             uint64_t salt);
 
-  uint64_t hash(Key key) const { return mix64(key ^ salt); }
+  HOST_DEVICE uint64_t hash(Key key) const { return mix64(key ^ salt); }
   // Multiply-high keeps any number of sets, not only powers of two.
-  uint32_t set_of(Key key) const {
-    return static_cast<uint32_t>((static_cast<unsigned __int128>(hash(key)) * sets) >> 64);
+  HOST_DEVICE uint32_t set_of(Key key) const {
+    return static_cast<uint32_t>(multiply_high(hash(key), sets));
   }
-  uint16_t tag_of(Key key) const {
+  // The set takes the upper bits of the hash, the tag the lower ones.
+  HOST_DEVICE uint16_t tag_of(Key key) const {
     const uint16_t tag = static_cast<uint16_t>(hash(key));
     return tag == kFreeTag ? uint16_t{1} : tag;
   }
 };
 
-// The slot of `key`, or kNoSlot.
+// The slot of `key`, or kNoSlot.  REQUIRES, here and below: key != kNoKey.
 Slot directory_find(const DirectoryView& view, Key key);
+// Starts to load the tags of the set of `key`.  For many keys directory_probe_cpu() hides all
+// misses.
 void directory_prefetch(const DirectoryView& view, Key key);
 
-// Bit w is set if way w of the set ...
-uint32_t directory_free(const DirectoryView& view, uint32_t set);  // ... is free
-uint32_t directory_before(const DirectoryView& view, uint32_t set,
-                          uint32_t step);  // ... is taken,
-                                           // and its `last` is below step + 1
+// Bit w is set if way w of the set is free.
+uint32_t directory_free(const DirectoryView& view, uint32_t set);
+// Bit w is set if way w of the set is taken and was last used, if at all, before `step`.
+uint32_t directory_before(const DirectoryView& view, uint32_t set, uint32_t step);
 
-// Puts a key into a free slot of its set, or takes it out.  The policy is told by the caller.
+// Puts a key that stands nowhere into a free slot of its set, or takes the key of a slot out; its
+// key and word stay readable until the slot is put again.  The policy is told by the caller.
 void directory_put(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last);
 void directory_take(const DirectoryView& view, Slot slot);
 

@@ -1,8 +1,10 @@
 #pragma once
 // initial_rows — the value of a row that was never written (design.md, I4).
 //
-//     weight d = (2 * u - 1) * scale,  u = (r >> 8) * 2^-24,  r = Philox4x32-10(seed; key, d / 4)[d
-//     mod 4] rounded to nearest for fp16 and bf16; state = 0
+//     weight d = (2 * u - 1) * scale,  u = (r >> 8) * 2^-24,
+//     r = Philox4x32-10(seed; key, d / 4)[d mod 4] (initial_counter in philox.h)
+//
+// rounded to nearest for fp16 and bf16; the state is 0.
 //
 // A pure function of (seed, key): any row reads the same at any time, in any order.
 

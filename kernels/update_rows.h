@@ -5,7 +5,8 @@
 // occurrences from +0, then the block sums in order from +0 (counted over all parts together).
 // What an occurrence i of a bag of `length` ids adds, with g the bag's row of the part's gradient:
 //     kSum   w * g        kMean   w * (g / length)        kNone   w * g of its own row
-// where w * is left out if there are no weights.  Then, per element, each operation rounded alone:
+// where w * is left out if there are no weights, and the decay if weight_decay is 0.  Then, per
+// element, each operation rounded alone:
 //     L2          g += weight_decay * w        (decoupled: w -= (lr * weight_decay) * w, first)
 //     SGD         w -= lr * g
 //     AdaGrad     s += g * g;                  w -= (lr * g) / (sqrt(s) + eps)

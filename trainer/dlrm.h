@@ -45,11 +45,12 @@ struct DenseTensor {
 
 class Dlrm {
  public:
-  // Errors: kInvalid (widths, named).  `parallel` must outlive it.
+  // Errors: kInvalid (widths, named), kNoSpace (memory).  `parallel` must outlive it.
   static Result<std::unique_ptr<Dlrm>> create(const DlrmOptions& options, Parallel& parallel);
   virtual ~Dlrm() = default;
 
   // Logits of a batch: dense is (samples, dense_features), pooled (samples, embeddings * dim).
+  // REQUIRES: samples <= max_samples.  Memory: dense and pooled stay unchanged until backward.
   virtual void forward(uint64_t samples, const float* dense, const float* pooled,
                        float* logits) = 0;
   // The mean loss of the last forward against the labels, the gradient of the pooled embeddings,

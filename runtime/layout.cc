@@ -1,0 +1,428 @@
+#include "runtime/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/admission.h"
+#include "runtime/fetch.h"
+#include "runtime/gradients.h"
+#include "runtime/known_batches.h"
+#include "runtime/next_uses.h"
+#include "runtime/place.h"
+#include "runtime/placed_batch.h"
+#include "runtime/tiers.h"
+
+namespace rowtide {
+namespace {
+
+// Of the hot budget, resident tables may take half unless all tables fit: the rest serves the sets
+// of the large tables.
+constexpr uint64_t kResidentShare = 2;
+
+std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+Status invalid(const std::string& what) { return {Code::kInvalid, what}; }
+
+Status check_tables(const RuntimeOptions& o) {
+  if (o.tables.empty()) return invalid("no tables");
+  if (o.tables.size() >= kMaxTables) return invalid("more than 65534 tables");
+  for (size_t t = 0; t < o.tables.size(); ++t) {
+    const TableOptions& table = o.tables[t];
+    const std::string name = "table " + (table.name.empty() ? std::to_string(t) : table.name);
+    if (table.name.empty()) return invalid(name + " has no name");
+    for (size_t other = 0; other < t; ++other) {
+      if (o.tables[other].name == table.name) return invalid(name + " is given twice");
+    }
+    if (table.rows == 0 || table.rows > kMaxRows) {
+      return invalid(name + ": rows = " + std::to_string(table.rows) + ", must be 1 to 2^48");
+    }
+    if (table.width == 0 || table.width > 4096) {
+      return invalid(name + ": width = " + std::to_string(table.width) + ", must be 1 to 4096");
+    }
+    if (!(table.init_scale >= 0) || !std::isfinite(table.init_scale)) {
+      return invalid(name + ": init_scale must be finite and not negative");
+    }
+  }
+  return {};
+}
+
+Status check_options(const RuntimeOptions& o) {
+  ROWTIDE_TRY(check_tables(o));
+  if (o.features.empty()) return invalid("no features");
+  for (const FeatureOptions& feature : o.features) {
+    if (feature.table >= o.tables.size()) {
+      return invalid("feature " + feature.name + " names table " + std::to_string(feature.table) +
+                     " of " + std::to_string(o.tables.size()));
+    }
+  }
+  if (o.max_samples == 0) return invalid("max_samples must be at least 1");
+  if (o.max_ids == 0) return invalid("max_ids must be at least 1");
+  if (o.max_ids >= kSkipped) return invalid("max_ids must be below 2^32 - 1");
+  if (o.features.size() * o.max_samples >= kSkipped) return invalid("features x max_samples");
+  if (o.open_steps == 0) return invalid("open_steps must be at least 1");
+  if (o.placed_batches + 1 < o.open_steps) {
+    return invalid("placed_batches = " + std::to_string(o.placed_batches) +
+                   ", must be at least open_steps - 1 = " + std::to_string(o.open_steps - 1));
+  }
+  if (o.known_batches < o.placed_batches || o.known_batches > 65536) {
+    return invalid("known_batches = " + std::to_string(o.known_batches) +
+                   ", must be placed_batches = " + std::to_string(o.placed_batches) +
+                   " to 65536");
+  }
+  if (find_policy(o.policy) == nullptr) {
+    std::string names;
+    for (std::string_view name : policy_names()) names += (names.empty() ? "" : ", ") + std::string(name);
+    return invalid("policy \"" + o.policy + "\" is none of " + names);
+  }
+  if (o.io_engine != "auto" && o.io_engine != "io_uring" && o.io_engine != "threads") {
+    return invalid("io_engine \"" + o.io_engine + "\" is none of auto, io_uring, threads");
+  }
+  return check_admission(o);
+}
+
+void make_tables(const RuntimeOptions& o, Layout& layout) {
+  for (const TableOptions& table : o.tables) {
+    TableLayout t;
+    t.name = table.name;
+    t.id = static_cast<uint32_t>(layout.tables.size());
+    t.rows = table.rows;
+    t.format = {table.width, table.precision, table.optimizer};
+    t.init_scale = table.init_scale;
+    const auto same = std::find_if(layout.groups.begin(), layout.groups.end(), [&](auto& g) {
+      return g.weight_bytes == t.format.weight_bytes() && g.state_bytes == t.format.state_bytes();
+    });
+    t.group = static_cast<uint32_t>(same - layout.groups.begin());
+    if (same == layout.groups.end()) {
+      layout.groups.emplace_back();
+      layout.groups.back().weight_bytes = t.format.weight_bytes();
+      layout.groups.back().state_bytes = t.format.state_bytes();
+    }
+    layout.tables.push_back(t);
+  }
+}
+
+void make_features(const RuntimeOptions& o, Layout& layout) {
+  for (uint32_t f = 0; f < o.features.size(); ++f) {
+    const FeatureOptions& feature = o.features[f];
+    FeatureLayout l;
+    l.table = feature.table;
+    l.pooling = feature.pooling;
+    l.width = o.tables[feature.table].width;
+    l.most_ids = o.max_ids;
+    if (feature.max_ids_per_sample > 0) {
+      l.most_ids = std::min(o.max_ids, o.max_samples * feature.max_ids_per_sample);
+    }
+    if (feature.pooling == Pooling::kNone) {
+      l.sequence = layout.sequence_count++;
+    } else {
+      l.column = layout.pooled_width;
+      layout.pooled_width += l.width;
+    }
+    layout.tables[l.table].features.push_back(f);
+    layout.features.push_back(l);
+  }
+}
+
+uint64_t resident_bytes(const TableLayout& table) {
+  return table.rows * (table.format.record_bytes() + 1);
+}
+
+// Residents first: those asked for, then the smallest, within their share of the budget.
+void choose_residents(const RuntimeOptions& o, Layout& layout) {
+  uint64_t all = 0, taken = 0;
+  for (const TableLayout& table : layout.tables) all += resident_bytes(table);
+  const bool no_store = layout.store.directories.empty();
+  std::vector<uint32_t> order;
+  for (uint32_t t = 0; t < layout.tables.size(); ++t) {
+    order.push_back(t);
+    if (o.tables[t].placement == Placement::kResident) taken += resident_bytes(layout.tables[t]);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return resident_bytes(layout.tables[a]) < resident_bytes(layout.tables[b]);
+  });
+  const bool all_fit = all + 4096 * layout.groups.size() <= o.hbm_bytes;
+  for (uint32_t t : order) {
+    TableLayout& table = layout.tables[t];
+    const uint64_t bytes = resident_bytes(table);
+    const Placement wish = o.tables[t].placement;
+    const bool fits = all_fit || taken + bytes <= o.hbm_bytes / kResidentShare;
+    table.resident = no_store || wish == Placement::kResident ||
+                     (wish == Placement::kAuto && fits && table.rows < kNoSlot);
+    if (table.resident && wish == Placement::kAuto) taken += bytes;
+  }
+}
+
+// B of each group: what its cached features can name in one batch.
+void count_rows(const RuntimeOptions& o, Layout& layout) {
+  for (uint32_t t = 0; t < layout.tables.size(); ++t) {
+    TableLayout& table = layout.tables[t];
+    GroupLayout& group = layout.groups[table.group];
+    if (table.resident) {
+      group.resident_rows += table.rows;
+      continue;
+    }
+    uint64_t ids = 0;
+    for (uint32_t f : table.features) ids += layout.features[f].most_ids;
+    group.most_rows += std::min(ids, table.rows);
+    group.cached_rows += table.rows;
+  }
+  for (GroupLayout& group : layout.groups) {
+    group.most_rows = std::min(group.most_rows, o.max_ids);
+    const uint64_t needed = group.most_rows * o.open_steps;
+    group.transit_slots = static_cast<uint32_t>(needed > kWays ? needed - kWays : 0);
+    group.eval_slots = static_cast<uint32_t>(group.most_rows);
+    group.hot_sets = group.most_rows > 0 ? 1 : 0;
+  }
+}
+
+void make_bases(Layout& layout) {
+  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
+    uint64_t base = layout.groups[g].resident_base();
+    for (TableLayout& table : layout.tables) {
+      if (table.group != g || !table.resident) continue;
+      table.base = static_cast<Slot>(base);
+      base += table.rows;
+    }
+  }
+}
+
+struct Bytes {
+  uint64_t hbm = 0, ddr = 0;
+};
+
+Bytes measure_group(const Layout& layout, uint32_t g) {
+  Carver hbm, ddr;
+  GroupTier tier(layout.groups[g], hbm, ddr);
+  GroupDirectory directory(layout, g, hbm, ddr);
+  return {hbm.used(), ddr.used()};
+}
+
+Bytes measure_groups(const Layout& layout) {
+  Bytes sum;
+  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
+    const Bytes bytes = measure_group(layout, g);
+    sum.hbm += bytes.hbm;
+    sum.ddr += bytes.ddr;
+  }
+  return sum;
+}
+
+// Bytes of host memory that do not depend on the warm sets, line by line.
+std::vector<PlanLine> fixed_ddr(const RuntimeOptions& o, const Layout& layout) {
+  std::vector<PlanLine> lines;
+  auto line = [&](const std::string& what, auto&& carve) {
+    Carver carver;
+    carve(carver);
+    lines.push_back({"ddr", what, carver.used()});
+  };
+  const bool admission = o.admission != "always";
+  line("known batches (" + std::to_string(layout.known + 1) + ")", [&](Carver& c) {
+    for (uint32_t i = 0; i <= layout.known; ++i) carve_known_batch(layout, o.weighted, c);
+    BatchCopier::measure(layout, c);
+  });
+  line("next uses", [&](Carver& c) { NextUses uses(layout, c); });
+  line("placed batches (" + std::to_string(layout.placed + 2) + ")", [&](Carver& c) {
+    for (uint32_t i = 0; i < layout.placed + 2; ++i) PlacedBatch::carve(layout, admission, c);
+  });
+  line("evaluation batch", [&](Carver& c) {
+    carve_known_batch(layout, o.weighted, c);
+    PlacedBatch::carve(layout, false, c);
+  });
+  line("gradients", [&](Carver& c) { Gradients gradients(layout, o, c); });
+  if (admission) line("admission", [&](Carver& c) { Admission a(o, layout, c); });
+  if (!layout.store.directories.empty()) {
+    std::vector<GroupTier> none;
+    line("read staging", [&](Carver& c) { Fetch fetch(layout, 0, none, nullptr, c); });
+    for (const MemoryLine& m : ColdStore::predict(layout.store)) {
+      lines.push_back({"ddr", "log: " + m.name, m.bytes});
+    }
+  }
+  return lines;
+}
+
+uint64_t sum_bytes(const std::vector<PlanLine>& lines) {
+  uint64_t sum = 0;
+  for (const PlanLine& line : lines) sum += line.bytes;
+  return sum;
+}
+
+// Gives the budget beyond what is measured now to sets, by traffic: a group's distinct rows of a
+// batch times its record, and never more sets than a third above its rows.
+void share_sets(Layout& layout, uint64_t budget, uint64_t Bytes::*tier,
+                uint32_t GroupLayout::*sets) {
+  const uint32_t groups = static_cast<uint32_t>(layout.groups.size());
+  std::vector<uint64_t> per_set(groups), most(groups);
+  for (uint32_t g = 0; g < groups; ++g) {
+    GroupLayout& group = layout.groups[g];
+    if (group.most_rows == 0) continue;
+    const uint64_t before = measure_group(layout, g).*tier;
+    group.*sets += 64;
+    per_set[g] = (measure_group(layout, g).*tier - before + 63) / 64;
+    group.*sets -= 64;
+    const uint64_t enough = (group.cached_rows + group.cached_rows / 3) / kWays + 2;
+    most[g] = std::min<uint64_t>(enough, (kNoSlot / 2) / kWays);
+  }
+  for (int round = 0; round < 8; ++round) {
+    const uint64_t used = measure_groups(layout).*tier;
+    // The arrays' ends are rounded up: keep a little back from the last rounds.
+    const uint64_t left = budget > used + 1024 * groups ? budget - used - 1024 * groups : 0;
+    double weights = 0;
+    for (uint32_t g = 0; g < groups; ++g) {
+      if (layout.groups[g].*sets < most[g]) {
+        weights += double(layout.groups[g].most_rows) * layout.groups[g].record_bytes();
+      }
+    }
+    bool grew = false;
+    for (uint32_t g = 0; g < groups && weights > 0; ++g) {
+      GroupLayout& group = layout.groups[g];
+      if (group.*sets >= most[g]) continue;
+      const double share = double(left) * (double(group.most_rows) * group.record_bytes()) / weights;
+      const uint64_t more =
+          std::min<uint64_t>(static_cast<uint64_t>(share / double(per_set[g])), most[g] - group.*sets);
+      group.*sets += static_cast<uint32_t>(more);
+      grew |= more > 0;
+    }
+    if (!grew) break;
+  }
+}
+
+// Transit slots beyond the least, so that a busy set rarely lowers P: a sixteenth of what is left.
+void grow_transit(const RuntimeOptions& o, Layout& layout) {
+  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
+    GroupLayout& group = layout.groups[g];
+    if (group.most_rows == 0) continue;
+    const uint64_t used = measure_groups(layout).hbm;
+    const uint64_t left = o.hbm_bytes > used ? o.hbm_bytes - used : 0;
+    const uint64_t wanted = group.most_rows * (layout.placed + 1);
+    const uint64_t slots = std::min<uint64_t>(
+        left / 16 / (group.record_bytes() + 32) / layout.groups.size(),
+        wanted > group.transit_slots + kWays ? wanted - kWays - group.transit_slots : 0);
+    group.transit_slots += static_cast<uint32_t>(slots);
+  }
+}
+
+void list_hbm(Layout& layout) {
+  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
+    const GroupLayout& group = layout.groups[g];
+    const uint64_t slot = group.record_bytes() + 1;
+    uint64_t listed = 0;
+    auto line = [&](const std::string& what, uint64_t bytes) {
+      if (bytes > 0) layout.plan.lines.push_back({"hbm", what, bytes});
+      listed += bytes;
+    };
+    for (const TableLayout& table : layout.tables) {
+      if (table.group == g && table.resident) line("resident " + table.name, table.rows * slot);
+    }
+    const std::string of = " of " + group.name();
+    line(std::to_string(group.hot_sets) + " sets" + of, uint64_t{group.hot_sets} * kWays * slot);
+    line("transit slots" + of, group.transit_slots * slot);
+    line("evaluation slots" + of, group.eval_slots * slot);
+    line("directory" + of, measure_group(layout, g).hbm - listed);
+  }
+}
+
+void list_ddr(Layout& layout, std::vector<PlanLine> fixed) {
+  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
+    const GroupLayout& group = layout.groups[g];
+    const uint64_t records = uint64_t{group.warm_sets} * kWays * (group.record_bytes() + 1);
+    const std::string of = " of " + group.name();
+    if (group.warm_sets > 0) {
+      layout.plan.lines.push_back(
+          {"ddr", std::to_string(group.warm_sets) + " warm sets" + of, records});
+    }
+    const uint64_t all = measure_group(layout, g).ddr;
+    if (all > records) layout.plan.lines.push_back({"ddr", "warm directory" + of, all - records});
+  }
+  layout.plan.lines.insert(layout.plan.lines.end(), fixed.begin(), fixed.end());
+}
+
+// The P that the hot tier can hold for every batch, whatever its rows.
+uint32_t fitting_p(const Layout& layout) {
+  uint64_t p = layout.placed;
+  for (const GroupLayout& group : layout.groups) {
+    if (group.most_rows == 0) continue;
+    const uint64_t slots = uint64_t{group.hot_sets} * kWays + group.transit_slots;
+    const uint64_t batches = slots / group.most_rows;
+    p = std::min(p, batches > 0 ? batches - 1 : 0);
+  }
+  return static_cast<uint32_t>(std::max<uint64_t>(p, layout.open_steps - 1));
+}
+
+void judge_budgets(const RuntimeOptions& o, Layout& layout) {
+  Plan& plan = layout.plan;
+  if (plan.least_hbm_bytes > o.hbm_bytes) {
+    plan.status = {Code::kNoSpace, "hbm_bytes: the least that works is " +
+                                       bytes_text(plan.least_hbm_bytes) + ", the budget is " +
+                                       bytes_text(o.hbm_bytes)};
+  } else if (plan.least_ddr_bytes > o.ddr_bytes) {
+    plan.status = {Code::kNoSpace, "ddr_bytes: the least that works is " +
+                                       bytes_text(plan.least_ddr_bytes) + ", the budget is " +
+                                       bytes_text(o.ddr_bytes)};
+  }
+  if (plan.placed_batches < layout.placed) {
+    plan.warnings.push_back("hbm_bytes holds every batch of " + std::to_string(layout.max_ids) +
+                            " ids for placed_batches = " + std::to_string(plan.placed_batches) +
+                            ", not for " + std::to_string(layout.placed) +
+                            ": larger batches are placed later");
+  }
+}
+
+void make_store_options(const RuntimeOptions& o, Layout& layout) {
+  for (const SsdDirectory& d : o.ssd) {
+    layout.store.directories.push_back({d.directory, d.bytes});
+    layout.plan.ssd_bytes += d.bytes;
+  }
+  for (const GroupLayout& group : layout.groups) {
+    layout.store.payload_bytes.push_back(group.record_bytes());
+  }
+  for (const TableLayout& table : layout.tables) layout.store.max_rows += table.rows;
+  layout.store.engine = o.io_engine == "io_uring"  ? IoEngine::kUring
+                        : o.io_engine == "threads" ? IoEngine::kThreads
+                                                   : IoEngine::kAuto;
+  layout.store.log = o.log;
+}
+
+}  // namespace
+
+Result<Layout> make_layout(const RuntimeOptions& options) {
+  ROWTIDE_TRY(check_options(options));
+  Layout layout;
+  layout.max_samples = options.max_samples;
+  layout.max_ids = options.max_ids;
+  layout.known = options.known_batches;
+  layout.placed = options.placed_batches;
+  layout.open_steps = options.open_steps;
+  layout.policy = find_policy(options.policy);
+  make_tables(options, layout);
+  make_features(options, layout);
+  make_store_options(options, layout);
+  choose_residents(options, layout);
+  count_rows(options, layout);
+
+  const std::vector<PlanLine> fixed = fixed_ddr(options, layout);
+  const uint64_t fixed_bytes = sum_bytes(fixed);
+  const Bytes least = measure_groups(layout);
+  layout.plan.least_hbm_bytes = least.hbm;
+  layout.plan.least_ddr_bytes = least.ddr + fixed_bytes;
+  if (least.hbm <= options.hbm_bytes && layout.plan.least_ddr_bytes <= options.ddr_bytes) {
+    grow_transit(options, layout);
+    share_sets(layout, options.hbm_bytes, &Bytes::hbm, &GroupLayout::hot_sets);
+    const Bytes now = measure_groups(layout);
+    if (now.ddr + fixed_bytes <= options.ddr_bytes) {
+      share_sets(layout, options.ddr_bytes - fixed_bytes, &Bytes::ddr, &GroupLayout::warm_sets);
+    } else {
+      layout.plan.least_ddr_bytes = now.ddr + fixed_bytes;
+    }
+  }
+  make_bases(layout);
+  list_hbm(layout);
+  list_ddr(layout, fixed);
+  const Bytes all = measure_groups(layout);
+  layout.plan.hbm_bytes = all.hbm;
+  layout.plan.ddr_bytes = all.ddr + fixed_bytes;
+  layout.plan.placed_batches = fitting_p(layout);
+  judge_budgets(options, layout);
+  return layout;
+}
+
+}  // namespace rowtide

@@ -1,0 +1,125 @@
+#pragma once
+// place — who stands where after all planned moves: the directories of one group.
+//
+// A pure function of batches and directories: never of bytes, dirty bits, timing, threads or the
+// disk.  The rules and their order are design.md's ("The exact rules"), found by an executable
+// model; tests compare the moves with a transcription of it (tests/reference/placement.h).
+//
+//     place(j):  1. empty every transit slot whose last step is over, in slot order
+//                2. rows found in a set or in transit: touched, first occurrence first
+//                3. the others, first occurrence first: into a free slot of their set, else in the
+//                   place of a victim, else, or if admission refuses, into a transit slot
+//     sink:      a row leaving hot goes to warm; warm's victim, or the row itself, to the log
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/directory.h"
+#include "kernels/policies/policy.h"
+#include "runtime/base/carver.h"
+#include "runtime/known_batches.h"
+#include "runtime/layout.h"
+#include "runtime/transit.h"
+
+namespace rowtide {
+
+enum class Place : uint8_t { kHot, kWarm, kLog };
+
+// A record's way.  Hot slots count sets, then transit.  Moves run in the order of their list.
+struct Move {
+  Key key = 0;
+  Place from = Place::kLog, to = Place::kLog;
+  Slot source = kNoSlot, target = kNoSlot;
+  uint32_t row = kSkipped;  // of the batch, if it is one that goes up
+};
+
+// Where place found a row, for the counters.
+enum class Found : uint8_t { kHot, kWarm, kBelow };
+
+// What place needs of a batch.
+struct PlaceBatch {
+  uint32_t step = 0;                 // counted from the runtime's first
+  const KnownBatch* known = nullptr;
+  const uint32_t* occurrence_begin = nullptr;  // (rows + 1)
+  Slot* slots = nullptr;             // (rows) out: hot slot of each
+  Found* found = nullptr;            // (rows) out
+  const uint8_t* refused = nullptr;  // (rows) admission says no; null: everyone is admitted
+};
+
+class GroupDirectory {
+ public:
+  GroupDirectory(const Layout& layout, uint32_t group, Carver& hbm, Carver& ddr);
+
+  // Whether the batch fits if steps below `over` have ended; finds its rows.  Changes nothing that
+  // place() or another probe() would see.
+  bool probe(const PlaceBatch& batch, uint32_t over);
+  // Transit slots that the last probe() asked for, and that it could have.
+  uint64_t demand() const { return demand_; }
+  uint64_t had() const { return had_; }
+
+  // REQUIRES: probe(batch, over) said true, and nothing else was called since.
+  void place(const PlaceBatch& batch, uint32_t over, std::vector<Move>& moves);
+
+  // A row's next use came into the known window.
+  void foresee(Key key, uint32_t step);
+
+  // Where the row is after all planned moves.
+  struct Address {
+    Place place;
+    Slot slot;
+  };
+  Address find(Key key) const;
+
+  // Calls visit(key, slot) for every row in a set or in transit.
+  template <typename Visit>
+  void for_each_hot(Visit&& visit) const {
+    for (uint64_t s = 0; s < uint64_t{hot_.sets} * kWays; ++s) {
+      if (hot_.tags[s] != kFreeTag) visit(hot_.keys[s], static_cast<Slot>(s));
+    }
+    transit_.for_each([&](Key key, uint32_t i) { visit(key, transit_base_ + i); });
+  }
+  template <typename Visit>
+  void for_each_warm(Visit&& visit) const {
+    for (uint64_t s = 0; s < uint64_t{warm_.sets} * kWays; ++s) {
+      if (warm_.tags[s] != kFreeTag) visit(warm_.keys[s], static_cast<Slot>(s));
+    }
+  }
+  uint64_t transit_used() const { return transit_.used(); }
+  uint64_t transit_rows() const { return transit_rows_; }
+
+ private:
+  struct SetDemand {
+    uint32_t hits = 0;    // ways that the batch uses
+    uint32_t misses = 0;
+    uint32_t forced = 0;  // misses that only transit can take
+  };
+
+  template <typename Visit>
+  void for_each_row(const KnownBatch& batch, Visit&& visit) const;
+  Touch touch(const PlaceBatch& batch, uint32_t row);
+  void count_demand(const PlaceBatch& batch, uint32_t over);
+  void clear_demand(const KnownBatch& batch);
+  void mark_warm(const PlaceBatch& batch);
+  void empty_transit(const PlaceBatch& batch, uint32_t over, std::vector<Move>& moves);
+  void place_miss(const PlaceBatch& batch, uint32_t miss, uint32_t over, uint64_t& spare,
+                  std::vector<Move>& moves);
+  Slot sink(Key key, uint32_t word, Slot source, uint32_t step, std::vector<Move>& moves);
+
+  const Policy* policy_;
+  std::vector<uint32_t> features_;  // of cached tables of this group
+  Slot transit_base_;
+  DirectoryView hot_, warm_;
+  Transit transit_;
+  uint32_t tick_ = 0;
+  uint64_t transit_rows_ = 0;
+
+  // Scratch of one batch.
+  SetDemand* set_demand_;       // (hot sets) all zero between batches
+  uint32_t* misses_;            // (most_rows) rows, by first occurrence
+  Slot* warm_slot_;             // (most_rows) of misses_[i], or kNoSlot
+  uint32_t* expired_miss_;      // (transit slots) 1 + index into misses_ of an expired row that comes back
+  uint32_t miss_count_ = 0;
+  uint64_t demand_ = 0, had_ = 0;
+};
+
+}  // namespace rowtide
