@@ -13,9 +13,9 @@ constexpr uint32_t kThreads = 256;
 constexpr uint32_t kMaxBlocks = 4096;  // enough to fill any GPU of today
 constexpr uint32_t kWarp = 32;
 
-ROWTIDE_HOST_DEVICE inline float widen(float x) { return x; }
-ROWTIDE_HOST_DEVICE inline float widen(__half x) { return __half2float(x); }
-ROWTIDE_HOST_DEVICE inline float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
+HOST_DEVICE inline float widen(float x) { return x; }
+HOST_DEVICE inline float widen(__half x) { return __half2float(x); }
+HOST_DEVICE inline float widen(__nv_bfloat16 x) { return __bfloat162float(x); }
 
 // kVector neighbouring elements, read by one load.
 template <typename Element, int kVector>

@@ -6,6 +6,7 @@
 // Included by .cu files only, since it brings CUDA's headers along.
 //
 // Rules for kernels (tests/support/cuda_on_cpu/README.md says which are checked):
+//   - what the host may call too is HOST_DEVICE (runtime/base/host_device.h);
 //   - shared memory through ROWTIDE_SHARED and ROWTIDE_DYNAMIC_SHARED;
 //   - a thread that ends before others meet at a barrier says so: ROWTIDE_LEAVE;
 //   - one barrier or warp intrinsic a line, with the exact mask of the lanes that come;
@@ -17,12 +18,11 @@
 #include <utility>
 
 #include "runtime/base/gpu/stream.h"
+#include "runtime/base/host_device.h"
 #include "runtime/base/status.h"
 
 #if defined(__CUDACC__)
 
-// A function for both sides.
-#define ROWTIDE_HOST_DEVICE __host__ __device__
 // `ROWTIDE_SHARED(float, tile, 64);` declares float tile[64], one for each block.
 #define ROWTIDE_SHARED(type, name, count) __shared__ type name[count]
 // `ROWTIDE_DYNAMIC_SHARED(float, tile);` names the bytes that launch() was asked for; one a kernel.
@@ -34,7 +34,6 @@
 
 #else
 
-#define ROWTIDE_HOST_DEVICE
 #define ROWTIDE_SHARED(type, name, count) CUDA_ON_CPU_SHARED(type, name, count)
 #define ROWTIDE_DYNAMIC_SHARED(type, name) CUDA_ON_CPU_DYNAMIC_SHARED(type, name)
 #define ROWTIDE_LEAVE return ::cuda_on_cpu::leave()
