@@ -7,6 +7,8 @@ CUDA_HOME ?= /usr/local/cuda#  where the CUDA toolkit is, if anywhere
 ARCH      ?= 80 90 100#        GPU architectures of `make nvcc`, with PTX of the last
 
 emulator := tests/support/cuda_on_cpu
+net.asan := asan
+net.tsan := race
 net      := $(or $(net.$(strip $(MODE))),plain)
 GPU_OUT  := $(OUT)/gpu
 
@@ -24,8 +26,6 @@ cu_src := $(wildcard runtime/base/gpu/*.cu kernels/*.cu)
 cc_src := runtime/base/status.cc
 
 # The emulated build.  Only kernels are instrumented by the race check, which brings the callbacks.
-net.asan := asan
-net.tsan := race
 flags.plain := -O2
 flags.asan  := -O1 -fno-var-tracking -fsanitize=address,undefined -fno-sanitize-recover=undefined \
   -fsanitize-recover=address
@@ -35,7 +35,7 @@ GPU_FLAGS := $(filter-out -O% -fsanitize=% -fno-sanitize%,$(CXXFLAGS)) $(flags.$
   -I$(emulator)/include -isystem $(CUDA_INCLUDE) -DCUDA_ON_CPU_NET='"$(net)"'
 absent_net := $(if $(filter race,$(net)),%/race_absent.cc,%/race.cc %/race_callbacks.cc)
 emulator_src := $(filter-out $(absent_net),$(wildcard $(emulator)/*.cc))
-gpu_test_src := $(cc_src) $(cu_src) $(emulator_src) \
+gpu_test_src := $(cc_src) tests/main.cc $(cu_src) $(emulator_src) \
   $(filter-out tests/gpu/gpu_check.cc,$(wildcard tests/gpu/*.cc tests/gpu/*.cu))
 GPU_OBJ := $(gpu_test_src:%=$(GPU_OUT)/%.o)
 
