@@ -9,7 +9,7 @@ namespace cuda_on_cpu {
 
 // Forgets reports and errors of what ran before, and fixes every choice from here on: the order of
 // blocks and threads, and when streams run.  ROWTIDE_GPU_SEED in the environment replaces `seed`.
-// REQUIRES: no stream holds work.
+// Work that streams still hold is dropped.
 void reset(uint64_t seed);
 
 // The seed in use, for messages.
@@ -17,6 +17,9 @@ uint64_t seed();
 
 // Faults found since reset() or the last call, each distinct text once.
 std::vector<std::string> take_reports();
+
+// Whether AddressSanitizer prints what it finds; it is collected either way.
+void print_sanitizer_reports(bool print);
 
 // The net this program was built with: "plain", "asan" or "race".
 const char* net();

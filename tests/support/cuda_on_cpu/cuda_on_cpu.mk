@@ -35,8 +35,10 @@ GPU_FLAGS := $(filter-out -O% -fsanitize=% -fno-sanitize%,$(CXXFLAGS)) $(flags.$
   -I$(emulator)/include -isystem $(CUDA_INCLUDE) -DCUDA_ON_CPU_NET='"$(net)"'
 absent_net := $(if $(filter race,$(net)),%/race_absent.cc,%/race.cc %/race_callbacks.cc)
 emulator_src := $(filter-out $(absent_net),$(wildcard $(emulator)/*.cc))
-gpu_test_src := $(cc_src) tests/main.cc $(cu_src) $(emulator_src) \
-  $(filter-out tests/gpu/gpu_check.cc,$(wildcard tests/gpu/*.cc tests/gpu/*.cu))
+# Kernels come last: of a std:: function in several objects the linker takes the first, and the
+# emulator must not run one that is instrumented.
+gpu_test_src := $(cc_src) tests/main.cc $(emulator_src) \
+  $(filter-out tests/gpu/gpu_check.cc,$(wildcard tests/gpu/*.cc)) $(cu_src) $(wildcard tests/gpu/*.cu)
 GPU_OBJ := $(gpu_test_src:%=$(GPU_OUT)/%.o)
 
 # -Wframe-larger-than: a CUDA thread has a stack of 64 KiB here.

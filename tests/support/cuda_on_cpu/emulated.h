@@ -35,7 +35,7 @@ struct Call {
 };
 
 // Gives a kernel to a stream, as cudaLaunchKernel would.
-void launch_call(std::shared_ptr<Call> call, dim3 grid, dim3 block, size_t shared_bytes,
+void launch_call(std::unique_ptr<Call> call, dim3 grid, dim3 block, size_t shared_bytes,
                  cudaStream_t stream);
 
 template <typename... Parameters, typename... Arguments>
@@ -48,7 +48,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_
     KernelCall(void (*f)(Parameters...), Arguments&&... a)
         : function(f), parameters(std::forward<Arguments>(a)...) {}
   };
-  auto call = std::make_shared<KernelCall>(kernel, std::forward<Arguments>(arguments)...);
+  auto call = std::make_unique<KernelCall>(kernel, std::forward<Arguments>(arguments)...);
   call->kernel = reinterpret_cast<const void*>(kernel);
   call->bytes = sizeof(KernelCall);
   launch_call(std::move(call), grid, block, shared_bytes, stream);

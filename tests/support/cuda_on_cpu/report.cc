@@ -66,8 +66,12 @@ void report(std::string text) {
 std::vector<std::string> take_reports() { return std::exchange(reports, {}); }
 
 std::string name_of_code(const void* address) {
-  // Without template arguments, namespaces and parameters, which a reader does not need.
+  // Without return type, template arguments and parameters, which a reader does not need.
   std::string name = code_at(address).function;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  if (const size_t at = name.find(kAnonymous); at != std::string::npos) {
+    name.erase(0, at + kAnonymous.size());
+  }
   name = name.substr(0, name.find('('));
   name = name.substr(0, name.find('<'));
   return name;

@@ -97,7 +97,7 @@ Random& random() {
   return source;
 }
 
-void launch_call(std::shared_ptr<Call> call, dim3 grid, dim3 block, size_t shared_bytes,
+void launch_call(std::unique_ptr<Call> call, dim3 grid, dim3 block, size_t shared_bytes,
                  cudaStream_t stream) {
   begin_call();
   const Launch launch{std::move(call), grid, block, shared_bytes};

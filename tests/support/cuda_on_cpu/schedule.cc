@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <map>
 #include <numeric>
 
 #include "runtime/base/status.h"
@@ -100,7 +101,6 @@ void begin(const Launch& launch) {
   }
 }
 
-// "3 threads from 5: returned without ROWTIDE_LEAVE".
 std::string text_of_waiting(const Thread& thread) {
   switch (thread.state) {
     case State::kReturned:
@@ -122,18 +122,13 @@ std::string text_of_waiting(const Thread& thread) {
 
 // Who waits where, threads in the same state together.
 std::string waiting_threads(const Block& block) {
-  std::vector<std::pair<std::string, std::pair<uint32_t, uint32_t>>> groups;  // first and count
-  for (const Thread& thread : block.threads) {
-    const std::string text = text_of_waiting(thread);
-    auto group =
-        std::find_if(groups.begin(), groups.end(), [&](auto& g) { return g.first == text; });
-    if (group == groups.end()) groups.push_back({text, {thread.index, 1}});
-    if (group != groups.end()) ++group->second.second;
-  }
+  std::map<std::string, std::vector<uint32_t>> groups;
+  for (const Thread& thread : block.threads)
+    groups[text_of_waiting(thread)].push_back(thread.index);
   std::string all;
   for (const auto& [text, threads] : groups) {
-    all += (all.empty() ? "" : "; ") + std::to_string(threads.second) + " threads, the first " +
-           std::to_string(threads.first) + ", " + text;
+    all += (all.empty() ? "" : "; ") + std::to_string(threads.size()) + " threads, the first " +
+           std::to_string(threads.front()) + ", " + text;
   }
   return all;
 }

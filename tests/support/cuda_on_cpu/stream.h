@@ -73,7 +73,7 @@ void let_arrive(const Clock& clock);
 // Nothing will arrive in host memory that is being freed.
 void forget_arrivals(const void* host, size_t bytes);
 
-// REQUIRES: no stream holds work.
+// Work that streams still hold is dropped.
 void reset_streams(uint64_t seed);
 
 // Sticky: set by a kernel that was abandoned, until reset.  Nothing runs any more.
