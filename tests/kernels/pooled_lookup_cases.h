@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct PooledLookupCase {
   int64_t first = 0;             // id of the batch at which they begin
   bool unusual = false;          // zeros, subnormals, infinities, NaN instead of plain numbers
 };
+
+inline void PrintTo(const PooledLookupCase& test, std::ostream* out) { *out << test.name; }
 
 // The arrays of a case.
 class PooledLookupInput {
