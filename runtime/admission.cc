@@ -80,9 +80,15 @@ bool Admission::seen_before(Key key) {
 void Admission::judge(const Key* keys, uint32_t begin, uint32_t end, uint8_t* refused) {
   for (uint32_t u = begin; u < end; ++u) {
     switch (kind_) {
-      case Kind::kAlways: refused[u] = 0; break;
-      case Kind::kCount: refused[u] = !seen_before(keys[u]); break;
-      case Kind::kProfile: refused[u] = profile_.count(keys[u]) == 0; break;
+      case Kind::kAlways:
+        refused[u] = 0;
+        break;
+      case Kind::kCount:
+        refused[u] = !seen_before(keys[u]);
+        break;
+      case Kind::kProfile:
+        refused[u] = profile_.count(keys[u]) == 0;
+        break;
     }
   }
 }

@@ -66,12 +66,12 @@ Status check_options(const RuntimeOptions& o) {
   }
   if (o.known_batches < o.placed_batches || o.known_batches > 65536) {
     return invalid("known_batches = " + std::to_string(o.known_batches) +
-                   ", must be placed_batches = " + std::to_string(o.placed_batches) +
-                   " to 65536");
+                   ", must be placed_batches = " + std::to_string(o.placed_batches) + " to 65536");
   }
   if (find_policy(o.policy) == nullptr) {
     std::string names;
-    for (std::string_view name : policy_names()) names += (names.empty() ? "" : ", ") + std::string(name);
+    for (std::string_view name : policy_names())
+      names += (names.empty() ? "" : ", ") + std::string(name);
     return invalid("policy \"" + o.policy + "\" is none of " + names);
   }
   if (o.io_engine != "auto" && o.io_engine != "io_uring" && o.io_engine != "threads") {
@@ -276,9 +276,10 @@ void share_sets(Layout& layout, uint64_t budget, uint64_t Bytes::*tier,
     for (uint32_t g = 0; g < groups && weights > 0; ++g) {
       GroupLayout& group = layout.groups[g];
       if (group.*sets >= most[g]) continue;
-      const double share = double(left) * (double(group.most_rows) * group.record_bytes()) / weights;
-      const uint64_t more =
-          std::min<uint64_t>(static_cast<uint64_t>(share / double(per_set[g])), most[g] - group.*sets);
+      const double share =
+          double(left) * (double(group.most_rows) * group.record_bytes()) / weights;
+      const uint64_t more = std::min<uint64_t>(static_cast<uint64_t>(share / double(per_set[g])),
+                                               most[g] - group.*sets);
       group.*sets += static_cast<uint32_t>(more);
       grew |= more > 0;
     }

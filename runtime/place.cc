@@ -6,8 +6,8 @@
 namespace rowtide {
 namespace {
 
-constexpr uint32_t kAhead = 8;             // rows whose sets are fetched ahead of their turn
-constexpr uint32_t kAgeAt = 1u << 31;      // ticks are lowered long before they would wrap
+constexpr uint32_t kAhead = 8;         // rows whose sets are fetched ahead of their turn
+constexpr uint32_t kAgeAt = 1u << 31;  // ticks are lowered long before they would wrap
 constexpr uint32_t kAgeBy = 1u << 30;
 
 DirectoryView carve_directory(uint32_t sets, uint32_t set_words, uint64_t salt, Carver& carver) {
@@ -48,7 +48,7 @@ void GroupDirectory::for_each_row(const KnownBatch& batch, Visit&& visit) const 
 }
 
 bool GroupDirectory::probe(const PlaceBatch& batch, uint32_t over) {
-  clear_demand(*batch.known);
+  forget(*batch.known);
   for_each_row(*batch.known, [&](uint32_t u, Key key) {
     Slot slot = directory_find(hot_, key);
     if (slot == kNoSlot) {
@@ -62,11 +62,11 @@ bool GroupDirectory::probe(const PlaceBatch& batch, uint32_t over) {
     if (slot == kNoSlot) misses_[miss_count_++] = u;
   });
   count_demand(batch, over);
-  if (demand_ > had_) clear_demand(*batch.known);
+  if (demand_ > had_) forget(*batch.known);
   return demand_ <= had_;
 }
 
-void GroupDirectory::clear_demand(const KnownBatch& batch) {
+void GroupDirectory::forget(const KnownBatch& batch) {
   for (uint32_t m = 0; m < miss_count_; ++m) {
     set_demand_[hot_.set_of(batch.rows.keys[misses_[m]])] = {};
   }
@@ -129,7 +129,7 @@ void GroupDirectory::place(const PlaceBatch& batch, uint32_t over, std::vector<M
     }
     place_miss(batch, m, over, spare, moves);
   }
-  clear_demand(*batch.known);
+  forget(*batch.known);
 }
 
 // The batch's rows in warm are no victims: each leaves by its own move up.
@@ -167,8 +167,8 @@ void GroupDirectory::empty_transit(const PlaceBatch& batch, uint32_t over,
   });
 }
 
-void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t over,
-                                uint64_t& spare, std::vector<Move>& moves) {
+void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t over, uint64_t& spare,
+                                std::vector<Move>& moves) {
   const uint32_t u = misses_[m];
   const Key key = batch.known->rows.keys[u];
   const uint32_t set = hot_.set_of(key);
@@ -227,10 +227,8 @@ Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step,
       target = set * kWays + static_cast<Slot>(std::countr_zero(free));
     } else if (may_go != 0) {
       target = policy_->victim(warm_, set, may_go, step);
-      moves.push_back({.key = warm_.keys[target],
-                       .from = Place::kWarm,
-                       .to = Place::kLog,
-                       .source = target});
+      moves.push_back(
+          {.key = warm_.keys[target], .from = Place::kWarm, .to = Place::kLog, .source = target});
       directory_take(warm_, target);
     }
   }
@@ -239,11 +237,8 @@ Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step,
     return kNoSlot;
   }
   directory_put(warm_, target, key, word, kNoStep);
-  moves.push_back({.key = key,
-                   .from = Place::kHot,
-                   .to = Place::kWarm,
-                   .source = source,
-                   .target = target});
+  moves.push_back(
+      {.key = key, .from = Place::kHot, .to = Place::kWarm, .source = source, .target = target});
   return target;
 }
 
