@@ -199,17 +199,21 @@ void SharedMemory::begin(uint32_t resident, size_t dynamic_bytes) {
   add(/*line=*/0, dynamic_bytes);
 }
 
-void SharedMemory::end(const std::string& kernel) {
+std::string SharedMemory::end() {
+  std::string fault;
   for (const Piece& piece : pieces_) {
     const size_t behind = round_up(piece.bytes, kSharedRedzone) - piece.bytes + kSharedRedzone;
-    if (!redzone_is_whole(piece.memory - kSharedRedzone, kSharedRedzone) ||
-        !redzone_is_whole(piece.memory + piece.bytes, behind)) {
-      report(kernel + ": shared memory is written out of bounds" +
-             (piece.line == 0 ? "" : ", of the array of line " + std::to_string(piece.line)));
+    if (redzone_is_whole(piece.memory - kSharedRedzone, kSharedRedzone) &&
+        redzone_is_whole(piece.memory + piece.bytes, behind)) {
+      continue;
     }
+    fault = "writes shared memory out of bounds, of the ";
+    fault += piece.line == 0 ? "dynamic array" : "array of line " + std::to_string(piece.line);
   }
   ASAN_POISON_MEMORY_REGION(arena_, used_);
   race::freed(arena_, used_);
+  pieces_.clear();
+  return fault;
 }
 
 void* SharedMemory::piece(int line, size_t bytes) {

@@ -58,7 +58,8 @@ void poison(void* memory, size_t bytes);
 class SharedMemory {
  public:
   void begin(uint32_t resident, size_t dynamic_bytes);
-  void end(const std::string& kernel);
+  // What was written out of bounds, or "".
+  std::string end();
   void* piece(int line, size_t bytes);  // null if the block has no room
   void* dynamic() const { return pieces_[0].memory; }
   const std::byte* arena() const { return arena_; }

@@ -123,8 +123,9 @@ std::string text_of_waiting(const Thread& thread) {
 // Who waits where, threads in the same state together.
 std::string waiting_threads(const Block& block) {
   std::map<std::string, std::vector<uint32_t>> groups;
-  for (const Thread& thread : block.threads)
+  for (const Thread& thread : block.threads) {
     groups[text_of_waiting(thread)].push_back(thread.index);
+  }
   std::string all;
   for (const auto& [text, threads] : groups) {
     all += (all.empty() ? "" : "; ") + std::to_string(threads.size()) + " threads, the first " +
@@ -138,6 +139,11 @@ std::string text_of_block(const Block& block) {
          std::to_string(block.position.y) + "," + std::to_string(block.position.z) + ")";
 }
 
+void end_block(Block& block) {
+  const std::string fault = block.shared.end();
+  if (!fault.empty()) report(text_of_block(block) + " " + fault);
+}
+
 void end_thread(Thread& thread) {
   Block& block = *thread.block;
   --block.alive;
@@ -146,7 +152,7 @@ void end_thread(Thread& thread) {
   if (thread.state == State::kReturned) ++block.returned;
   pass_barrier_if_all_came(block);
   if (block.alive > 0) return;
-  block.shared.end(grid.launch->name());
+  end_block(block);
   if (!grid.order.empty()) begin_block(block);
 }
 
@@ -166,9 +172,7 @@ bool run_one() {
   grid.runnable[pick] = grid.runnable.back();
   grid.runnable.pop_back();
   resume(thread);
-  if (thread.state == State::kLeft || thread.state == State::kReturned) {
-    end_thread(thread);
-  }
+  if (thread.state == State::kLeft || thread.state == State::kReturned) end_thread(thread);
   const Block& block = *thread.block;
   if (block.runnable == 0 && block.alive > 0) {
     report(text_of_block(block) + ": deadlock: " + waiting_threads(block));
@@ -184,7 +188,7 @@ bool run_one() {
 void clean_up_abandoned() {
   for (Block& block : grid.blocks) {
     for (Thread& thread : block.threads) clean_stack(thread.fiber.stack);
-    block.shared.end(grid.launch->name());
+    end_block(block);
   }
 }
 
