@@ -42,10 +42,10 @@ gpu_test_src := $(cc_src) tests/main.cc $(emulator_src) \
   $(filter-out tests/gpu/gpu_check.cc,$(wildcard tests/gpu/*.cc)) $(cu_src) $(wildcard tests/gpu/*.cu)
 GPU_OBJ := $(gpu_test_src:%=$(GPU_OUT)/%.o)
 
-# -Wframe-larger-than: a CUDA thread has a stack of 64 KiB here.
+# A CUDA thread has a stack of 64 KiB here, above a guard page.
 $(GPU_OUT)/%.cu.o: %.cu
 	@echo "  CXX  $< (on CPU, $(net))"; mkdir -p $(@D)
-	$Q$(CXX) $(GPU_FLAGS) $(cu_flags.$(net)) -Wno-unknown-pragmas -Wframe-larger-than=16384 -MMD -MP -x c++ -c $< -o $@
+	$Q$(CXX) $(GPU_FLAGS) $(cu_flags.$(net)) -Wno-unknown-pragmas -Wframe-larger-than=16384 -fstack-clash-protection -MMD -MP -x c++ -c $< -o $@
 $(GPU_OUT)/%.cc.o: %.cc
 	@echo "  CXX  $< (on CPU, $(net))"; mkdir -p $(@D)
 	$Q$(CXX) $(GPU_FLAGS) -MMD -MP -c $< -o $@
