@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "tests/support/count_allocations.h"
@@ -301,6 +305,52 @@ TEST_F(StepsTest, ARefusedRowIsServedFromTransitAndKeepsItsUpdate) {
   EXPECT_EQ(stats.hbm.hits, 11u * 10u);  // those of the profile stay in their set
   EXPECT_EQ(stats.fresh.hits, 10u + 4u * 30u);
   for (int64_t row = 0; row < 130; ++row) paired.check_row(0, row);
+  paired.check_digest();
+}
+
+// A reader's thread submits as far as it may; another one trains, evaluates and reads statistics.
+TEST_F(StepsTest, BatchesAreSubmittedByOneThreadAndTrainedByAnother) {
+  RuntimeOptions o = options();
+  o.skip_bad_ids = true;
+  PairedRuntime paired(o);
+  constexpr int64_t kSteps = 200;
+  const auto batch_at = [](int64_t n) {
+    auto ids = range(n * 29 % 900, n * 29 % 900 + 60);
+    ids[5] = -1;
+    return one_hot(ids);
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Step> steps;
+  int64_t ended = 0;
+  std::thread reader([&] {
+    for (int64_t n = 0; n < kSteps; ++n) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return n - ended <= o.known_batches; });
+      lock.unlock();
+      Step step = paired.submit(batch_at(n));
+      if (n + 1 == kSteps) paired->end_of_input();
+      lock.lock();
+      steps.push_back(std::move(step));
+      changed.notify_all();
+    }
+  });
+  for (int64_t n = 0; n < kSteps; ++n) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !steps.empty(); });
+    Step step = std::move(steps.front());
+    steps.pop_front();
+    lock.unlock();
+    paired.forward(step, batch_at(n));
+    if (n % 5 == 0) paired.evaluate(batch_at(n + 3));
+    paired.apply(step, batch_at(n));
+    EXPECT_LE(paired->stats().skipped_ids, static_cast<uint64_t>(kSteps));
+    lock.lock();
+    ++ended;
+    changed.notify_all();
+  }
+  reader.join();
+  EXPECT_EQ(paired->stats().skipped_ids, static_cast<uint64_t>(kSteps));
   paired.check_digest();
 }
 
