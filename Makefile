@@ -9,6 +9,7 @@ CUDA ?= auto#     1, 0, or auto: nvcc compiles the .cu files if it is here
 T    ?= *#        which tests, e.g. make test T='*Directory*'
 SLOW ?= 0#        1: also the tests with Slow in their name
 V    ?= 0#        1: print whole commands
+DATA ?=#          a Criteo file of your own for make demo (DEMO_ROWS: rows of its own data set)
 
 # The one list of Debian packages that building, testing and the demo need.
 PACKAGES := g++ make clang-format libtbb-dev libnuma-dev libjemalloc-dev liburing-dev libhdf5-dev \
@@ -126,8 +127,13 @@ help: ## This page
 	@echo "Targets:"; sed -nE 's/^([a-z][a-z-]*):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 	@echo "Knobs:"; sed -nE 's/^([A-Z]+) *\?= *([^#]*)# *(.*)/  \1=\2|\3/p' $(MAKEFILE_LIST) | column -t -s '|'
 
+demo: ## Train a model larger than its memory, and prove the result exact
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc)) $(OUT)/rowtide
+	@bash trainer/demo.sh $(OUT)
+
 clean: ## Remove all that was built
 	rm -rf build
 
-.PHONY: all test check layers headers format format-check deps help clean
+.PHONY: all test check layers headers format format-check deps demo help clean
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

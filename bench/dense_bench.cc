@@ -65,20 +65,25 @@ std::vector<float> floats(uint64_t n, uint32_t seed) {
 }
 
 // The products of one step and nothing else: each layer forward and both backwards (not the input
-// gradient of the first), over the same blocks, on one layer's own buffers.
+// gradient of the first), block by block as the step takes them, a layer's y being the next one's
+// x.
 class ProductsAlone {
  public:
   ProductsAlone(const DlrmOptions& model, Parallel& parallel)
       : batch_(model.max_samples), parallel_(parallel) {
-    add(model.dense_features, model.bottom, false);
+    add_chain(model.dense_features, model.bottom, false);
     const uint32_t vectors = model.embeddings + 1;
-    add(model.dim + vectors * (vectors - 1) / 2, model.top, true);
+    add_chain(model.dim + vectors * (vectors - 1) / 2, model.top, true);
   }
 
   void run() {
     const uint64_t blocks = (batch_ + kDenseBlock - 1) / kDenseBlock;
-    parallel_.run(blocks, [&](size_t b) { each_layer(b, &ProductsAlone::forward); });
-    parallel_.run(blocks, [&](size_t b) { each_layer(b, &ProductsAlone::input_gradient); });
+    parallel_.run(blocks, [&](size_t b) {
+      for (Layer& layer : layers_) forward(layer, b * kDenseBlock);
+    });
+    parallel_.run(blocks, [&](size_t b) {
+      for (size_t l = layers_.size(); l-- > 0;) input_gradient(layers_[l], b * kDenseBlock);
+    });
     parallel_.run(tiles_.size(), [&](size_t t) { weight_gradient(tiles_[t]); });
   }
 
@@ -86,53 +91,58 @@ class ProductsAlone {
   struct Layer {
     uint64_t in, out;
     bool input_gradient;
-    std::vector<float> x, w, y, dw;
+    size_t x;  // of its input in values_ and gradients_; its output follows
+    std::vector<float> w, dw;
   };
   struct Tile {
     size_t layer;
     uint64_t first, outputs;
   };
 
-  void add(uint64_t in, const std::vector<uint32_t>& widths, bool input_gradient) {
+  void add_chain(uint64_t in, const std::vector<uint32_t>& widths, bool input_gradient) {
+    add_values(in);
     for (uint64_t out : widths) {
       for (uint64_t first = 0; first < out; first += 128) {
         tiles_.push_back({layers_.size(), first, std::min<uint64_t>(128, out - first)});
       }
-      layers_.push_back({in, out, input_gradient, floats(batch_ * in, 1), floats(in * out, 2),
-                         std::vector<float>(batch_ * out), std::vector<float>(in * out)});
+      layers_.push_back({in, out, input_gradient, values_.size() - 1, floats(in * out, 2),
+                         std::vector<float>(in * out)});
+      add_values(out);
       in = out;
       input_gradient = true;
     }
   }
+  void add_values(uint64_t width) {
+    values_.push_back(floats(batch_ * width, 1));
+    gradients_.push_back(values_.back());
+  }
 
-  template <typename Product>
-  void each_layer(size_t block, Product product) {
-    const uint64_t first = block * kDenseBlock;
-    for (Layer& layer : layers_) {
-      (this->*product)(layer, first, std::min(kDenseBlock, batch_ - first));
-    }
+  uint64_t samples(uint64_t first) const { return std::min(kDenseBlock, batch_ - first); }
+  void forward(Layer& l, uint64_t first) {
+    dense_product_cpu({values_[l.x].data() + first * l.in, l.in, false, l.w.data(), l.in, true,
+                       values_[l.x + 1].data() + first * l.out, l.out, samples(first), l.out,
+                       l.in});
   }
-  void forward(Layer& l, uint64_t first, uint64_t n) {
-    dense_product_cpu({l.x.data() + first * l.in, l.in, false, l.w.data(), l.in, true,
-                       l.y.data() + first * l.out, l.out, n, l.out, l.in});
-  }
-  void input_gradient(Layer& l, uint64_t first, uint64_t n) {
+  void input_gradient(Layer& l, uint64_t first) {
     if (!l.input_gradient) return;
-    dense_product_cpu({l.y.data() + first * l.out, l.out, false, l.w.data(), l.in, false,
-                       l.x.data() + first * l.in, l.in, n, l.in, l.out});
+    dense_product_cpu({gradients_[l.x + 1].data() + first * l.out, l.out, false, l.w.data(), l.in,
+                       false, gradients_[l.x].data() + first * l.in, l.in, samples(first), l.in,
+                       l.out});
   }
   void weight_gradient(const Tile& tile) {
     Layer& l = layers_[tile.layer];
     for (uint64_t s = 0; s < batch_; s += kDenseBlock) {
-      dense_product_cpu({l.y.data() + s * l.out + tile.first, l.out, true, l.x.data() + s * l.in,
-                         l.in, false, l.dw.data() + tile.first * l.in, l.in, tile.outputs, l.in,
-                         std::min(kDenseBlock, batch_ - s), s > 0});
+      dense_product_cpu({gradients_[l.x + 1].data() + s * l.out + tile.first, l.out, true,
+                         values_[l.x].data() + s * l.in, l.in, false,
+                         l.dw.data() + tile.first * l.in, l.in, tile.outputs, l.in, samples(s),
+                         s > 0});
     }
   }
 
   uint64_t batch_;
   Parallel& parallel_;
   std::vector<Layer> layers_;
+  std::vector<std::vector<float>> values_, gradients_;
   std::vector<Tile> tiles_;
 };
 

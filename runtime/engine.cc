@@ -1,10 +1,17 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 
 #include "runtime/stopwatch.h"
 
 namespace rowtide {
+namespace {
+
+constexpr std::chrono::seconds kSayWhoWaits{5};
+
+}  // namespace
 
 Result<uint32_t> Runtime::Engine::submit(const Batch& batch) {
   ROWTIDE_TRY(check_batch(layout_, options_, batch));
@@ -61,7 +68,11 @@ Status Runtime::Engine::forward(uint32_t step, const Values<float>& out) {
     retry_ = true;  // of a move that the log refused
     mover_wakes_.notify_all();
     Stopwatch watch(&stall_s_);
-    caller_wakes_.wait(lock, [&] { return arrived_ > step || (!blocked_.ok() && !retry_); });
+    const auto over = [&] { return arrived_ > step || (!blocked_.ok() && !retry_); };
+    if (!caller_wakes_.wait_for(lock, kSayWhoWaits, over)) {
+      log_wait(step);
+      caller_wakes_.wait(lock, over);
+    }
     if (arrived_ <= step) return blocked_;
     failed_reads = failed_reads_ > 0;
   }
@@ -72,6 +83,16 @@ Status Runtime::Engine::forward(uint32_t step, const Values<float>& out) {
   Stopwatch watch(&forward_s_);
   ops_->forward(known, placed, out);
   return {};
+}
+
+// REQUIRES: mutex_ held.
+void Runtime::Engine::log_wait(uint32_t step) const {
+  if (!options_.log) return;
+  const std::string who = "step " + std::to_string(first_step_ + step) + " waits for ";
+  options_.log(who + (schedule_.placed() > step
+                          ? "its rows from the cold store"
+                          : "place, which stands at step " +
+                                std::to_string(first_step_ + schedule_.placed())));
 }
 
 Status Runtime::Engine::check_gradient(uint32_t step, const Values<const float>& gradient,

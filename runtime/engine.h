@@ -26,7 +26,6 @@
 #include "runtime/rowtide.h"
 #include "runtime/schedule.h"
 #include "runtime/step_ops.h"
-#include "runtime/table_list.h"
 #include "runtime/tiers.h"
 
 namespace rowtide {
@@ -57,6 +56,7 @@ class Runtime::Engine {
   Result<uint32_t> submit(const Batch& batch);
   void end_of_input();
   Status forward(uint32_t step, const Values<float>& out);
+  void log_wait(uint32_t step) const;
   Status check_gradient(uint32_t step, const Values<const float>& gradient,
                         std::span<float> weights_gradient) const;
   // Writes it for the first part that asks for it, adds for later ones.
@@ -106,6 +106,7 @@ class Runtime::Engine {
   void fill_resident(const TableLayout& table, Key key, Slot slot);
   void count_hits(const KnownBatch& known, const PlacedBatch& placed);
   void publish_arrivals();  // REQUIRES: mutex_ held
+  void log_write_error();
   // Runs `work` in the mover between two steps and waits for it.  After the moves of the steps
   // placed so far, whose error, if the log refuses them, is its own; or `any_time`.
   struct Request {
@@ -180,7 +181,6 @@ class Runtime::Engine {
 
   // The mover's.
   std::unique_ptr<ColdStore> store_;
-  TableList table_list_;
   std::vector<KnownBatch> known_;  // written by submit before the step is known
   std::vector<PlacedBatch> placed_;
   KnownBatch evaluation_known_;

@@ -22,7 +22,8 @@ Status Runtime::Engine::append_record(uint32_t group, Key key, std::span<const s
                                       std::span<const std::byte> state) {
   if (store_ == nullptr) return {Code::kUnavailable, "there is no SSD directory"};
   for (;;) {
-    Result<bool> accepted = store_->append(group, key, epoch_, weights, state);
+    Result<bool> accepted =
+        store_->append(layout_.groups[group].record_type, key, epoch_, weights, state);
     if (!accepted.ok()) return accepted.status();
     if (*accepted) return {};
     fetch_->poll(/*wait=*/true);
@@ -73,7 +74,7 @@ Status Runtime::Engine::commit(std::vector<CommitArray> arrays) {
   header.commits = commits_ + 1;
   CommitContent content;
   content.epoch = epoch_;
-  content.meta = table_list_.to_meta(header);
+  content.meta = layout_.table_list.to_meta(header);
   for (const CommitArray& array : arrays) {
     content.arrays.push_back({array.name, array.dtype, array.shape, array.bytes});
   }

@@ -193,9 +193,17 @@ bool Runtime::Engine::finish_moves() {
     next = 0;
   }
   fetch_->poll(/*wait=*/false);
+  log_write_error();
   std::lock_guard lock(mutex_);
   blocked_ = {};
   return true;
+}
+
+// Writes that failed stay in the write buffer and are tried again; the user should know.
+void Runtime::Engine::log_write_error() {
+  if (store_ == nullptr) return;
+  const Status status = store_->take_write_error();
+  if (!status.ok() && options_.log) options_.log("retrying: " + status.to_string());
 }
 
 // A resident row stands at base + row; it gets its initial value when a batch first names it.

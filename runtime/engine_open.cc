@@ -41,26 +41,18 @@ Result<std::unique_ptr<Runtime::Engine>> Runtime::Engine::open(RuntimeOptions op
 }
 
 Status Runtime::Engine::open_store() {
-  CommitHeader header;
   if (!layout_.store.directories.empty()) {
     auto store = ColdStore::open(layout_.store);
     if (!store.ok()) return store.status();
     store_ = std::move(*store);
-    const CommitContent& commit = store_->last_commit();
-    if (commit.epoch > 0) {
-      auto list = TableList::parse(commit.meta, &header);
-      if (!list.ok()) return list.status();
-      table_list_ = std::move(*list);
-      for (const NamedArray& array : commit.arrays) {
-        arrays_.push_back({array.name, array.dtype, array.shape, array.bytes});
-      }
+    for (const NamedArray& array : store_->last_commit().arrays) {
+      arrays_.push_back({array.name, array.dtype, array.shape, array.bytes});
     }
     epoch_ = store_->next_epoch();
   }
-  first_step_ = header.step;
+  first_step_ = layout_.last_commit.step;
   schedule_.set_first(first_step_);
-  commits_ = header.commits;
-  ROWTIDE_TRY(table_list_.assign_ids(options_.seed, &layout_));
+  commits_ = layout_.last_commit.commits;
   for (uint32_t t = 0; t < layout_.tables.size(); ++t) {
     const uint32_t id = layout_.tables[t].id;
     if (id >= index_of_id_.size()) index_of_id_.resize(id + 1, kNoTable);

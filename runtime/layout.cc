@@ -422,15 +422,31 @@ void judge_budgets(const RuntimeOptions& o, Layout& layout) {
   }
 }
 
+// Ids and record types go on from what the store was made with.
+Status meet_store(const RuntimeOptions& o, Layout& layout) {
+  auto summary = ColdStore::summary(layout.store.directories);
+  if (!summary.ok()) return summary.status();
+  auto list = TableList::of_store(*summary, &layout.last_commit);
+  if (!list.ok()) return list.status();
+  layout.table_list = std::move(*list);
+  ROWTIDE_TRY(layout.table_list.assign_ids(o.seed, &layout));
+  layout.store.tables = layout.table_list.all_rows();
+  for (const TableRows& table : layout.store.tables) layout.store.max_rows += table.rows;
+  std::vector<uint32_t>& types = layout.store.payload_bytes;
+  types = summary->payload_bytes;
+  for (GroupLayout& group : layout.groups) {
+    const auto type = std::find(types.begin(), types.end(), group.record_bytes());
+    group.record_type = static_cast<uint32_t>(type - types.begin());
+    if (type == types.end()) types.push_back(group.record_bytes());
+  }
+  return {};
+}
+
 void make_store_options(const RuntimeOptions& o, Layout& layout) {
   for (const SsdDirectory& d : o.ssd) {
     layout.store.directories.push_back({d.directory, d.bytes});
     layout.plan.ssd_bytes += d.bytes;
   }
-  for (const GroupLayout& group : layout.groups) {
-    layout.store.payload_bytes.push_back(group.record_bytes());
-  }
-  for (const TableLayout& table : layout.tables) layout.store.max_rows += table.rows;
   layout.store.engine = o.io_engine == "io_uring"  ? IoEngine::kUring
                         : o.io_engine == "threads" ? IoEngine::kThreads
                                                    : IoEngine::kAuto;
@@ -451,6 +467,7 @@ Result<Layout> make_layout(const RuntimeOptions& options) {
   make_tables(options, layout);
   make_features(options, layout);
   make_store_options(options, layout);
+  ROWTIDE_TRY(meet_store(options, layout));
   choose_certain_residents(options, layout);
   ROWTIDE_TRY(count_rows(options, layout));
 

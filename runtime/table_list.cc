@@ -4,6 +4,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "runtime/layout.h"
+
 namespace rowtide {
 namespace {
 
@@ -57,6 +59,18 @@ Result<TableList> TableList::parse(const std::string& meta, CommitHeader* header
     return unreadable;
   }
   return list;
+}
+
+Result<TableList> TableList::of_store(const StoreSummary& summary, CommitHeader* header) {
+  return summary.meta.empty() ? Result<TableList>(TableList()) : parse(summary.meta, header);
+}
+
+std::vector<TableRows> TableList::all_rows() const {
+  std::vector<TableRows> rows;
+  for (const Table& table : tables_) {
+    rows.push_back({static_cast<uint16_t>(table.id), table.rows});
+  }
+  return rows;
 }
 
 std::string TableList::to_meta(const CommitHeader& header) const {

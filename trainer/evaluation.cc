@@ -25,7 +25,7 @@ void show(Console& console, const EvalProgress& progress) {
 }
 
 Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWatch& watch,
-                 const std::function<void(const EvalProgress&)>& progress, Quality& quality) {
+                 const std::function<bool(const EvalProgress&)>& progress, Quality& quality) {
   auto reader = CriteoReader::open(
       reader_options(model.config, rows.files, rows.first_row, ~uint64_t{0}, std::move(log)));
   ROWTIDE_TRY_PART(Part::kData, reader.status());
@@ -47,8 +47,10 @@ Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWat
     meter.add(logits, batch.labels);
     samples += batch.samples;
     const ReaderStats stats = (*reader)->stats();
-    progress({samples,
-              double(stats.file_bytes) / double(std::max<uint64_t>(stats.total_file_bytes, 1))});
+    const double all = static_cast<double>(std::max<uint64_t>(stats.total_file_bytes, 1));
+    if (!progress({samples, static_cast<double>(stats.file_bytes) / all})) {
+      return {{Code::kInterrupted, "the evaluation was stopped"}, Part::kRuntime};
+    }
   }
   if (samples == 0) {
     return {{Code::kInvalid, rows.files.front() + ": no rows are left to evaluate on"},

@@ -26,10 +26,10 @@ struct EvalProgress {
 };
 void show(Console& console, const EvalProgress& progress);
 
-// Looks up and predicts batch by batch; changes nothing in the model.
+// Looks up and predicts batch by batch, while `progress` says true; changes nothing in the model.
 // REQUIRES: no step is forwarded and not ended.
-// Errors: of data (also rows without labels, and no rows at all) and of the runtime.
+// Errors: of data (also rows without labels, and no rows at all) and of the runtime; kInterrupted.
 Failure evaluate(TrainedModel& model, const EvalRows& rows, LogLine log, WaitWatch& watch,
-                 const std::function<void(const EvalProgress&)>& progress, Quality& quality);
+                 const std::function<bool(const EvalProgress&)>& progress, Quality& quality);
 
 }  // namespace rowtide

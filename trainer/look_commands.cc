@@ -41,7 +41,11 @@ Failure eval(const EvalArguments& arguments) {
   Quality quality;
   const Failure failure = evaluate(
       *model, {arguments.files, 0}, say, watch,
-      [&](const EvalProgress& progress) { show(console, progress); }, quality);
+      [&](const EvalProgress& progress) {
+        show(console, progress);
+        return true;
+      },
+      quality);
   console.finish_progress();
   if (!failure.ok()) return failure;
   std::printf("%s after step %llu\n%s", arguments.directory.c_str(),

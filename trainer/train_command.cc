@@ -45,7 +45,6 @@ class TrainRun {
     ROWTIDE_TRY_PART(Part::kRuntime, directory.status());
     directory_ = std::move(*directory);
     log_.emplace(directory_.file("run.log"));
-    for (const std::string& warning : plan.warnings) say("warning: " + warning);
     if (Failure failure = open_model(std::move(plan)); !failure.ok()) return failure;
     return train();
   }

@@ -65,7 +65,10 @@ Failure TrainLoop::run() {
   Failure failure = split_rows();
   if (failure.ok()) failure = train();
   ring_.clear();  // what was only read is read again by whoever goes on
-  if (failure.ok()) failure = finish();
+  if (failure.ok()) {
+    failure = data_failure_.ok() ? finish() : commit_now();
+    if (failure.ok()) failure = data_failure_;
+  }
   console_.finish_progress();
   return failure;
 }
@@ -96,10 +99,7 @@ Failure TrainLoop::train() {
     if (count_ == 0) return {};
     if (const Failure failure = step(); !failure.ok()) return failure;
     if (const Failure failure = between_steps(); !failure.ok()) return failure;
-    if (interrupt_requested()) {
-      interrupted_ = true;
-      return {};
-    }
+    if (interrupt_requested()) return {};
   }
 }
 
@@ -123,13 +123,15 @@ Failure TrainLoop::open_reader() {
   return {};
 }
 
+// Broken data ends the input: what came before it is still trained on, and committed.
 Failure TrainLoop::fill() {
   while (!input_ended_ && count_ < ring_.size()) {
     bool ended = read_.steps >= last_step() || read_.epoch >= config_.run.epochs;
-    if (!ended) {
-      if (const Failure failure = submit_next(ended); !failure.ok()) return failure;
-    }
-    if (ended) {
+    Failure failure;
+    if (!ended) failure = submit_next(ended);
+    if (!failure.ok() && failure.part != Part::kData) return failure;
+    if (!failure.ok()) data_failure_ = failure;
+    if (ended || !failure.ok()) {
       input_ended_ = true;
       model_.runtime->end_of_input();
     }
@@ -236,11 +238,13 @@ Failure TrainLoop::between_steps() {
   return due(config_.run.commit_every) ? commit_now() : Failure{};
 }
 
+// A window that a later resume goes on with stays open.
 Failure TrainLoop::finish() {
-  if (model_.window.samples > 0) {
+  const bool paused = interrupt_requested() || model_.position.steps == options_.stop_after;
+  if (!paused && model_.window.samples > 0) {
     if (const Failure failure = write_metrics(); !failure.ok()) return failure;
   }
-  if (!interrupted_ && held_out_ && evaluated_at_ != model_.position.steps) {
+  if (!interrupt_requested() && held_out_ && evaluated_at_ != model_.position.steps) {
     if (const Failure failure = evaluate_now(); !failure.ok()) return failure;
   }
   return commit_now();
@@ -248,8 +252,12 @@ Failure TrainLoop::finish() {
 
 Failure TrainLoop::evaluate_now() {
   const double began = now();
-  const auto progress = [this](const EvalProgress& progress) { show(console_, progress); };
+  const auto progress = [this](const EvalProgress& progress) {
+    show(console_, progress);
+    return !interrupt_requested();
+  };
   const Failure failure = evaluate(model_, *held_out_, options_.log, watch_, progress, quality_);
+  if (failure.status.code() == Code::kInterrupted) return {};
   if (!failure.ok()) return failure;
   stages_[Stage::kEvaluate] += now() - began;
   evaluated_at_ = model_.position.steps;
@@ -273,19 +281,21 @@ Failure TrainLoop::commit_now() {
 }
 
 Failure TrainLoop::write_metrics() {
-  model_.window.close();
   ROWTIDE_TRY_PART(Part::kRuntime, metrics_.step(step_record()));
+  model_.window.close();
   return {};
 }
 
 StepRecord TrainLoop::step_record() const {
   const Position& position = model_.position;
+  LossWindow window = model_.window;
+  window.close();
   StepRecord record{.steps = position.steps,
                     .samples = position.samples,
                     .seconds = now(),
                     .learning_rate = learning_rate_of(config_.optimizer, position.steps),
-                    .loss = model_.window.last_loss,
-                    .ne = model_.window.last_ne,
+                    .loss = window.last_loss,
+                    .ne = window.last_ne,
                     .stats = model_.runtime->stats(),
                     .stages = stages_,
                     .skipped_lines = skipped_lines_,
@@ -300,9 +310,9 @@ StepRecord TrainLoop::step_record() const {
 }
 
 EndRecord TrainLoop::end_record(const Failure& failure) const {
-  EndRecord record{.event = !failure.ok()  ? "failed"
-                            : interrupted_ ? "interrupted"
-                                           : "end",
+  EndRecord record{.event = !failure.ok()           ? "failed"
+                            : interrupt_requested() ? "interrupted"
+                                                    : "end",
                    .last = step_record(),
                    .commits = model_.runtime->commits(),
                    .peak_resident_bytes = peak_resident_bytes()};

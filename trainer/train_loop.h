@@ -79,13 +79,13 @@ class TrainLoop {
   std::vector<Pending> ring_;  // of known_batches
   size_t first_ = 0, count_ = 0;
   bool input_ended_ = false;
+  Failure data_failure_;  // met while reading ahead
   std::vector<float> logits_, pooled_, pooled_gradient_;
 
   StageSeconds stages_;
   double began_ = 0;
   uint64_t first_sample_ = 0, skipped_lines_ = 0;
   uint64_t committed_at_ = ~uint64_t{0}, evaluated_at_ = ~uint64_t{0};
-  bool interrupted_ = false;
   Quality quality_;
 };
 

@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "tests/support/scratch_directory.h"
 #include "trainer/config_keys.h"
 #include "trainer/config_resolve.h"
 #include "trainer/config_toml.h"
@@ -233,6 +231,17 @@ TEST(ConfigTest, EveryKeyIsInTheHelp) {
   for (const auto& key : config_keys()) {
     EXPECT_NE(help.find("  " + std::string(key.name) + " = "), std::string::npos) << key.path();
     EXPECT_NE(help.find(key.meaning), std::string::npos) << key.path();
+  }
+}
+
+TEST(ConfigTest, ShippedModelsParseAndTheReadmeHasEveryKey) {
+  for (const char* name : {"kaggle", "terabyte", "demo"}) {
+    const auto config = load_config("trainer/configs/" + std::string(name) + ".toml");
+    EXPECT_TRUE(config.ok()) << config.status().to_string();
+  }
+  const std::string readme = read_file("trainer/README.md");
+  for (const auto& key : config_keys()) {
+    EXPECT_NE(readme.find("`" + std::string(key.name) + "`"), std::string::npos) << key.path();
   }
 }
 
