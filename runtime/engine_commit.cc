@@ -150,7 +150,7 @@ Result<Digest> Runtime::Engine::digest(std::span<const CommitArray> dense) {
 
 Stats Runtime::Engine::stats() {
   Stats stats;
-  (void)request([&]() -> Status {
+  const auto look = [&]() -> Status {
     for (uint32_t t = 0; t < layout_.tables.size(); ++t) {
       const Hits& hits = hits_[t];
       stats.tables.push_back({layout_.tables[t].name, hits.hbm, hits.ddr, hits.ssd, hits.fresh,
@@ -186,7 +186,8 @@ Stats Runtime::Engine::stats() {
     stats.io_engine = store_->engine_name();
     stats.file_system = store_->file_system();
     return {};
-  });
+  };
+  (void)request(look, /*any_time=*/true);
   stats.hbm_tier.bytes_used = layout_.plan.hbm_bytes;
   stats.hbm_tier.bytes_budget = options_.hbm_bytes;
   stats.ddr_tier.bytes_used = layout_.plan.ddr_bytes;
@@ -198,7 +199,10 @@ Stats Runtime::Engine::stats() {
   stats.apply_s = apply_s_;
   stats.commit_s = commit_s_;
   stats.evaluate_s = evaluate_s_;
-  stats.skipped_ids = skipped_ids_;
+  {
+    std::lock_guard lock(mutex_);
+    stats.skipped_ids = skipped_ids_;
+  }
   stats.instruction_set = instruction_set_name(instruction_set());
   return stats;
 }
