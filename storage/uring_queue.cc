@@ -51,8 +51,13 @@ class UringQueue final : public IoQueue {
 
   void poll(bool wait, std::vector<IoDone>& done) override {
     if (in_flight_ == 0) return;
-    if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
-    while (wait && io_uring_cq_ready(&ring_) == 0) io_uring_submit_and_wait(&ring_, 1);
+    if (wait) {
+      do {
+        io_uring_submit_and_wait(&ring_, 1);
+      } while (io_uring_cq_ready(&ring_) == 0);  // a signal came first
+    } else if (io_uring_sq_ready(&ring_) > 0) {
+      io_uring_submit(&ring_);
+    }
     uint32_t head = 0, ended = 0;
     io_uring_cqe* entry = nullptr;
     io_uring_for_each_cqe(&ring_, head, entry) {
