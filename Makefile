@@ -9,6 +9,7 @@ CUDA ?= auto#     1, 0, or auto: nvcc compiles the .cu files if it is here
 T    ?= *#        which tests, e.g. make test T='*Directory*'
 SLOW ?= 0#        1: also the tests with Slow in their name
 V    ?= 0#        1: print whole commands
+DATA ?=#          a Criteo file of your own for make demo (DEMO_ROWS: rows of its own data set)
 
 # The one list of Debian packages that building, testing and the demo need.
 PACKAGES := g++ make clang-format libtbb-dev libnuma-dev libjemalloc-dev liburing-dev libhdf5-dev \
@@ -36,12 +37,12 @@ PROGRAM_LIBS := $(if $(filter asan tsan,$(strip $(MODE))),,-ljemalloc)
 # Sources by wildcard, so that none is forgotten.  oneTBB is replaced by plain threads under tsan.
 absent  := $(if $(filter tsan,$(strip $(MODE))),%/parallel_tbb.cc,%/parallel_threads.cc)
 sources  = $(filter-out $(absent),$(wildcard $(addsuffix /*.cc,$1)))
-FLOORS  := runtime/base kernels kernels/policies storage runtime trainer
+FLOORS  := runtime/base runtime/base/gpu kernels kernels/policies storage runtime trainer
 MAINS   := trainer/main.cc bench/main.cc
 lib_src := $(filter-out $(MAINS),$(call sources,$(FLOORS)))
 bench_src := $(call sources,bench bench/policies)
 test_src := $(call sources,tests $(wildcard tests/*/ tests/*/*/))
-test_src := $(filter-out tests/support/cuda_on_cpu/%,$(subst //,/,$(test_src)))
+test_src := $(filter-out tests/support/cuda_on_cpu/% tests/gpu/%,$(subst //,/,$(test_src)))
 
 # X_lanes.cc is one plain source compiled once for each instruction set (see kernels/README.md).
 x86 := $(if $(filter x86_64,$(shell uname -m)),1)
@@ -90,6 +91,7 @@ gpu-tests: $(GPU_TESTS)
 
 # Which folders a folder may include, besides itself.  Nothing looks up.
 may.runtime/base     :=
+may.runtime/base/gpu := runtime/base
 may.kernels          := runtime/base
 may.kernels/policies := runtime/base kernels
 may.storage          := runtime/base
@@ -101,8 +103,9 @@ layers: ## Fail if a folder includes a folder above it
 	  [ $$bad = 0 ] || { echo "a folder includes a floor above it (see FLOORS in the Makefile)"; exit 1; }
 
 HEADERS = $(shell git ls-files -co --exclude-standard '*.h')
+NEEDS_CUDA := runtime/base/gpu/gpu.h tests/support/cuda_on_cpu/% tests/gpu/%
 headers: ## Fail if a header does not compile alone
-	@printf '%s\n' $(filter-out tests/support/cuda_on_cpu/%,$(HEADERS)) | xargs -P 2 -I{} sh -c \
+	@printf '%s\n' $(filter-out $(NEEDS_CUDA),$(HEADERS)) | xargs -P 2 -I{} sh -c \
 	  'echo "#include \"{}\"" | $(CXX) $(CXXFLAGS) -fsyntax-only -x c++ - || { echo "{} does not compile alone"; exit 255; }'
 
 format: ## Format the sources in place
@@ -124,10 +127,15 @@ deps: ## Install the missing Debian packages (root or sudo), or say which
 
 help: ## This page
 	@echo "Targets:"; sed -nE 's/^([a-z][a-z-]*):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
-	@echo "Knobs:"; sed -nE 's/^([A-Z]+) *\?= *([^#]*)# *(.*)/  \1=\2|\3/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@echo "Knobs:"; sed -nE 's/^([A-Z_]+) *\?= *([^#]*)# *(.*)/  \1=\2|\3/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+demo: ## Train a model larger than its memory, and prove the result exact
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc)) $(OUT)/rowtide
+	@bash trainer/demo.sh $(OUT)
 
 clean: ## Remove all that was built
 	rm -rf build
 
-.PHONY: all test check layers headers format format-check deps help clean
+.PHONY: all test check layers headers format format-check deps demo help clean
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

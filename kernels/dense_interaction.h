@@ -27,9 +27,9 @@ struct DotInteraction {
 };
 void dot_interaction_cpu(const DotInteraction& op);
 
-// Floats: Z transposed, its rows in strips of 16.
+// Floats: Z transposed, and Z Zᵀ, both in strips of at most 16.
 constexpr uint64_t dot_interaction_scratch(uint64_t vectors, uint64_t dim) {
-  return (vectors + 15) / 16 * 16 * dim;
+  return (vectors + 15) / 16 * 16 * (dim + vectors);
 }
 
 struct DotInteractionGradient {

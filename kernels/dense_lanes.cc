@@ -1,18 +1,21 @@
 #include "kernels/dense_lanes.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <utility>
+
+#include "kernels/lanes.h"
 
 namespace rowtide::ROWTIDE_LANES {
 namespace {
 
-// 16 floats: one AVX-512 register, two of AVX2, four of SSE; the compiler splits it.
-constexpr uint32_t kStrip = 16;
-typedef float Strip __attribute__((vector_size(4 * kStrip), aligned(4), may_alias));
+constexpr uint32_t kStrip = kVector;
+using Strip = Floats<kStrip>;
 
-const Strip& strip_at(const float* p) { return *reinterpret_cast<const Strip*>(p); }
-Strip& strip_at(float* p) { return *reinterpret_cast<Strip*>(p); }
+inline Strip strip_at(const float* from) { return load<kStrip>(from); }
+inline void put_strip(float* to, const Strip& strip) { store<kStrip>(to, strip); }
+inline uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+inline void copy(const float* from, uint32_t n, float* to) {
+  __builtin_memcpy(to, from, n * sizeof(float));
+}
 
 // A NaN stays one: a model that diverged must not hide behind its ReLUs.
 void add_bias(const LinearForward& op) {
@@ -48,8 +51,8 @@ void add_rows_of(const float* dy, uint64_t dy_stride, uint64_t samples, float* d
     for (uint32_t k = 0; k < kStrips; ++k) sum[k] += strip_at(dy + s * dy_stride + k * kStrip);
   }
   for (uint32_t k = 0; k < kStrips; ++k) {
-    Strip& to = strip_at(db + k * kStrip);
-    to = add ? to + sum[k] : sum[k];
+    float* to = db + k * kStrip;
+    put_strip(to, add ? strip_at(to) + sum[k] : sum[k]);
   }
 }
 
@@ -67,118 +70,172 @@ void add_rows(const float* dy, uint64_t dy_stride, uint64_t samples, uint32_t ou
   }
 }
 
-// Element d of vector v lies at (v / 16 * dim + d) * 16 + v % 16: the dots of one vector with 16
-// others are then dim multiply-adds of a strip.
-void transpose(const float* row, uint32_t v, uint32_t dim, float* scratch) {
-  float* to = scratch + uint64_t{v / kStrip} * dim * kStrip + v % kStrip;
-  for (uint32_t d = 0; d < dim; ++d) to[d * kStrip] = row[d];
+template <size_t... kLane>
+void interleave(const Strip& a, const Strip& b, Strip& low, Strip& high,
+                std::index_sequence<kLane...>) {
+  low = __builtin_shufflevector(a, b, (kLane % 2 * kStrip + kLane / 2)...);
+  high = __builtin_shufflevector(a, b, (kLane % 2 * kStrip + kLane / 2 + kStrip / 2)...);
 }
 
-// kDim is op.dim, or 0 for any.
-template <uint32_t kDim>
-void dots_of_samples(const DotInteraction& op) {
-  const uint32_t dim = kDim != 0 ? kDim : op.dim;
-  const uint64_t pairs = dot_interaction_pairs(op.vectors);
-  std::fill_n(op.scratch, dot_interaction_scratch(op.vectors, dim), 0.0f);
-  for (uint64_t s = 0; s < op.samples; ++s) {
-    const float* first = op.first + s * op.first_stride;
-    const float* others = op.others + s * (op.vectors - 1) * dim;
-    float* out = op.out + s * op.out_stride;
-    std::memcpy(out, first, dim * sizeof(float));
-    out += dim;
-    transpose(first, 0, dim, op.scratch);
-    for (uint32_t i = 1; i < op.vectors; ++i) {
-      const float* row = others + uint64_t{i - 1} * dim;
-      transpose(row, i, dim, op.scratch);
-      for (uint32_t j = 0; j < i; j += kStrip) {
-        const float* strip = op.scratch + uint64_t{j} * dim;
-        Strip sum = {};
-        for (uint32_t d = 0; d < dim; ++d) sum += row[d] * strip_at(strip + d * kStrip);
-        // A strip may run into the next row, which is written later; never past the last.
-        const uint64_t at = dot_interaction_pairs(i) + j;
-        if (at + kStrip <= pairs) {
-          strip_at(out + at) = sum;
-        } else {
-          std::memcpy(out + at, &sum, std::min(i - j, kStrip) * sizeof(float));
-        }
+// A square of kStrip rows: each round interleaves row r with row r + half.
+void transpose(Strip (&square)[kStrip]) {
+  for (uint32_t round = 1; round < kStrip; round *= 2) {
+    Strip next[kStrip];
+    for (uint32_t r = 0; r < kStrip / 2; ++r) {
+      interleave(square[r], square[r + kStrip / 2], next[2 * r], next[2 * r + 1],
+                 std::make_index_sequence<kStrip>());
+    }
+    for (uint32_t r = 0; r < kStrip; ++r) square[r] = next[r];
+  }
+}
+
+// A sample's vectors, and the gradients of them.
+template <typename Float>
+struct Vectors {
+  Float* first;
+  Float* others;
+  uint32_t dim;
+  Float* operator[](uint32_t v) const { return v == 0 ? first : others + uint64_t{v - 1} * dim; }
+};
+
+// Element d of vector v goes to (v / kStrip * dim + d) * kStrip + v % kStrip: the dots of one
+// vector with kStrip others are then dim multiply-adds of a strip.  Lanes past the last are zeros.
+void transpose_sample(const Vectors<const float>& z, uint32_t vectors, float* to) {
+  for (uint32_t v = 0; v < vectors; v += kStrip, to += uint64_t{z.dim} * kStrip) {
+    const uint32_t rows = least(kStrip, vectors - v);
+    uint32_t d = 0;
+    for (; d + kStrip <= z.dim; d += kStrip) {
+      Strip square[kStrip] = {};
+      for (uint32_t r = 0; r < kStrip; ++r) {
+        if (r < rows) square[r] = strip_at(z[v + r] + d);
+      }
+      transpose(square);
+      for (uint32_t r = 0; r < kStrip; ++r) put_strip(to + (d + r) * kStrip, square[r]);
+    }
+    for (; d < z.dim; ++d) {
+      for (uint32_t r = 0; r < kStrip; ++r) to[d * kStrip + r] = r < rows ? z[v + r][d] : 0;
+    }
+  }
+}
+
+// The dots of vectors [i, i + kRows) with the strip of vectors that `strip` holds transposed.
+template <uint32_t kRows>
+void dots_of_rows(const Vectors<const float>& z, uint32_t i, const float* strip, float* to,
+                  uint32_t to_stride) {
+  const float* rows[kRows];
+  for (uint32_t r = 0; r < kRows; ++r) rows[r] = z[i + r];
+  Strip sum[kRows] = {};
+  for (uint32_t d = 0; d < z.dim; ++d) {
+    const Strip others = strip_at(strip + d * kStrip);
+    for (uint32_t r = 0; r < kRows; ++r) sum[r] += rows[r][d] * others;
+  }
+  for (uint32_t r = 0; r < kRows; ++r) put_strip(to + r * to_stride, sum[r]);
+}
+
+// Copies row i's first i values behind each other.  A strip may run into the next row, which is
+// written later; none runs past the last.
+void pack_triangle(const float* square, uint32_t vectors, uint32_t stride, float* out) {
+  const uint64_t pairs = dot_interaction_pairs(vectors);
+  for (uint32_t i = 1; i < vectors; ++i) {
+    for (uint32_t j = 0; j < i; j += kStrip) {
+      const uint64_t at = dot_interaction_pairs(i) + j;
+      const float* from = square + uint64_t{i} * stride + j;
+      if (at + kStrip <= pairs) {
+        put_strip(out + at, strip_at(from));
+      } else {
+        copy(from, least(i - j, kStrip), out + at);
       }
     }
   }
 }
 
 void dot_interaction(const DotInteraction& op) {
-  switch (op.dim) {
-    case 16:
-      return dots_of_samples<16>(op);
-    case 32:
-      return dots_of_samples<32>(op);
-    case 64:
-      return dots_of_samples<64>(op);
-    case 128:
-      return dots_of_samples<128>(op);
-    default:
-      return dots_of_samples<0>(op);
-  }
-}
-
-// One row of pairs: to_i = sum of g[j] * z_j, to_j += g[j] * z_i.
-template <uint32_t kDim>
-void gradient_of_row(const float* __restrict g, uint32_t i, uint32_t dim,
-                     const float* __restrict first, const float* __restrict others,
-                     float* __restrict to_first, float* __restrict to_others) {
-  const float* zi = others + uint64_t{i - 1} * dim;
-  float* to_i = to_others + uint64_t{i - 1} * dim;
-  if constexpr (kDim != 0) {
-    constexpr uint32_t kStrips = kDim / kStrip;
-    Strip sum[kStrips] = {};
-    for (uint32_t j = 0; j < i; ++j) {
-      const float* zj = j == 0 ? first : others + uint64_t{j - 1} * dim;
-      float* to_j = j == 0 ? to_first : to_others + uint64_t{j - 1} * dim;
-      for (uint32_t k = 0; k < kStrips; ++k) {
-        sum[k] += g[j] * strip_at(zj + k * kStrip);
-        strip_at(to_j + k * kStrip) += g[j] * strip_at(zi + k * kStrip);
+  const uint32_t stride = (op.vectors + kStrip - 1) / kStrip * kStrip;
+  float* const square = op.scratch + uint64_t{stride} * op.dim;
+  for (uint64_t s = 0; s < op.samples; ++s) {
+    const Vectors<const float> z = {op.first + s * op.first_stride,
+                                    op.others + s * (op.vectors - 1) * op.dim, op.dim};
+    transpose_sample(z, op.vectors, op.scratch);
+    for (uint32_t j = 0; j + 1 < op.vectors; j += kStrip) {
+      const float* strip = op.scratch + uint64_t{j} * op.dim;
+      uint32_t i = j + 1;
+      for (; i + 4 <= op.vectors; i += 4) {
+        dots_of_rows<4>(z, i, strip, square + uint64_t{i} * stride + j, stride);
+      }
+      for (; i < op.vectors; ++i) {
+        dots_of_rows<1>(z, i, strip, square + uint64_t{i} * stride + j, stride);
       }
     }
-    for (uint32_t k = 0; k < kStrips; ++k) strip_at(to_i + k * kStrip) = sum[k];
-  } else {
-    std::fill_n(to_i, dim, 0.0f);
-    for (uint32_t j = 0; j < i; ++j) {
-      const float* zj = j == 0 ? first : others + uint64_t{j - 1} * dim;
-      float* to_j = j == 0 ? to_first : to_others + uint64_t{j - 1} * dim;
-      for (uint32_t d = 0; d < dim; ++d) to_i[d] += g[j] * zj[d];
-      for (uint32_t d = 0; d < dim; ++d) to_j[d] += g[j] * zi[d];
-    }
+    float* out = op.out + s * op.out_stride;
+    copy(z[0], op.dim, out);
+    pack_triangle(square, op.vectors, stride, out + op.dim);
   }
 }
 
-template <uint32_t kDim>
-void gradient_of_samples(const DotInteractionGradient& op) {
-  const uint32_t dim = kDim != 0 ? kDim : op.dim;
-  for (uint64_t s = 0; s < op.samples; ++s) {
-    const float* gradient = op.gradient + s * op.gradient_stride;
-    const uint64_t at = s * (op.vectors - 1) * dim;
-    float* to_first = op.first_gradient + s * op.first_gradient_stride;
-    std::memcpy(to_first, gradient, dim * sizeof(float));
-    for (uint32_t i = 1; i < op.vectors; ++i) {
-      gradient_of_row<kDim>(gradient + dim + dot_interaction_pairs(i), i, dim,
-                            op.first + s * op.first_stride, op.others + at, to_first,
-                            op.others_gradient + at);
+// Rows [i, i + kRows) of pairs, in elements [d, d + kStrips * kStrip): dz_i = sum of g_ij * z_j
+// over j < i, and dz_j += g_ij * z_i.  Two rows share the loads and stores of dz_j.
+template <uint32_t kRows, uint32_t kStrips>
+void gradient_of_strips(const float* g, uint32_t i, uint32_t d, const Vectors<const float>& z,
+                        const Vectors<float>& dz) {
+  static_assert(kRows <= 2);
+  const float* const gs[] = {g, g + i};  // row i has i pairs
+  Strip sum[kRows][kStrips] = {}, row[kRows][kStrips];
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t k = 0; k < kStrips; ++k) row[r][k] = strip_at(z[i + r] + d + k * kStrip);
+  }
+  for (uint32_t j = 0; j < i; ++j) {
+    for (uint32_t k = 0; k < kStrips; ++k) {
+      float* to = dz[j] + d + k * kStrip;
+      const Strip zj = strip_at(z[j] + d + k * kStrip);
+      Strip dzj = strip_at(to);
+      for (uint32_t r = 0; r < kRows; ++r) {
+        sum[r][k] += gs[r][j] * zj;
+        dzj += gs[r][j] * row[r][k];
+      }
+      put_strip(to, dzj);
+    }
+  }
+  for (uint32_t k = 0; k < kStrips; ++k) {
+    if (kRows == 2) {
+      sum[0][k] += gs[1][i] * row[kRows - 1][k];
+      sum[kRows - 1][k] += gs[1][i] * row[0][k];
+    }
+    for (uint32_t r = 0; r < kRows; ++r) put_strip(dz[i + r] + d + k * kStrip, sum[r][k]);
+  }
+}
+
+template <uint32_t kRows>
+void gradient_of_rows(const float* g, uint32_t i, const Vectors<const float>& z,
+                      const Vectors<float>& dz) {
+  uint32_t d = 0;
+  for (; d + 2 * kStrip <= z.dim; d += 2 * kStrip) gradient_of_strips<kRows, 2>(g, i, d, z, dz);
+  for (; d + kStrip <= z.dim; d += kStrip) gradient_of_strips<kRows, 1>(g, i, d, z, dz);
+  for (; d < z.dim; ++d) {
+    for (uint32_t r = i; r < i + kRows; ++r) {
+      float sum = 0;
+      for (uint32_t j = 0; j < r; ++j) {
+        const float pair = g[dot_interaction_pairs(r) - dot_interaction_pairs(i) + j];
+        sum += pair * z[j][d];
+        dz[j][d] += pair * z[r][d];
+      }
+      dz[r][d] = sum;
     }
   }
 }
 
 void dot_interaction_gradient(const DotInteractionGradient& op) {
-  switch (op.dim) {
-    case 16:
-      return gradient_of_samples<16>(op);
-    case 32:
-      return gradient_of_samples<32>(op);
-    case 64:
-      return gradient_of_samples<64>(op);
-    case 128:
-      return gradient_of_samples<128>(op);
-    default:
-      return gradient_of_samples<0>(op);
+  for (uint64_t s = 0; s < op.samples; ++s) {
+    const uint64_t others = s * (op.vectors - 1) * op.dim;
+    const Vectors<const float> z = {op.first + s * op.first_stride, op.others + others, op.dim};
+    const Vectors<float> dz = {op.first_gradient + s * op.first_gradient_stride,
+                               op.others_gradient + others, op.dim};
+    const float* g = op.gradient + s * op.gradient_stride;
+    copy(g, op.dim, dz[0]);
+    uint32_t i = 1;
+    for (; i + 2 <= op.vectors; i += 2) {
+      gradient_of_rows<2>(g + op.dim + dot_interaction_pairs(i), i, z, dz);
+    }
+    if (i < op.vectors) gradient_of_rows<1>(g + op.dim + dot_interaction_pairs(i), i, z, dz);
   }
 }
 
@@ -212,7 +269,7 @@ void dense_update(const DenseUpdate& op) {
     for_each_weight(op, [=](float w, float g, uint64_t i) {
       const float s = state[i] + g * g;
       state[i] = s;
-      return w - (lr * g) / (std::sqrt(s) + o.eps);
+      return w - (lr * g) / (__builtin_sqrtf(s) + o.eps);
     });
   } else {
     float* __restrict ms = op.state, * __restrict vs = op.state2;
@@ -222,7 +279,7 @@ void dense_update(const DenseUpdate& op) {
       const float v = o.beta2 * vs[i] + (one_beta2 * g) * g;
       ms[i] = m;
       vs[i] = v;
-      return w - (lr * (m / o.correction1)) / (std::sqrt(v / o.correction2) + o.eps);
+      return w - (lr * (m / o.correction1)) / (__builtin_sqrtf(v / o.correction2) + o.eps);
     });
   }
 }

@@ -53,7 +53,6 @@ void Fetch::bring_up(const Move& move, uint32_t group, PlacedBatch& batch) {
       tier.hot_flags[move.target] = flags;
       return;
     }
-    --void_rows_;
   }
   read(move.key, group, move.target, batch);
 }
@@ -63,20 +62,18 @@ Result<bool> Fetch::to_log(const Move& move, uint32_t group) {
   const GroupTier& tier = tiers_[group];
   const bool warm = move.from == Place::kWarm;
   uint8_t& flags = warm ? tier.warm_flags[move.source] : tier.hot_flags[move.source];
-  if ((flags & kVoid) != 0) {
-    --void_rows_;  // never written: the log has the truth
-  } else if ((flags & kDirty) != 0) {
+  if ((flags & (kDirty | kVoid)) == kDirty) {
     const std::byte* record = warm ? tier.warm_record(move.source) : nullptr;
     const GroupLayout& shape = layout_.groups[group];
     auto accepted =
-        warm ? store_->append(group, move.key, epoch_, {record, shape.weight_bytes},
+        warm ? store_->append(shape.record_type, move.key, epoch_, {record, shape.weight_bytes},
                               {record + shape.weight_bytes, shape.state_bytes})
-             : store_->append(group, move.key, epoch_, tier.weight_span(move.source),
+             : store_->append(shape.record_type, move.key, epoch_, tier.weight_span(move.source),
                               tier.state_span(move.source));
     if (!accepted.ok() || !*accepted) return accepted;
     ++counters_.appended;
   } else {
-    ++counters_.warm_dropped;
+    ++counters_.dropped;  // clean, or void: the log has the truth
   }
   flags = 0;
   return true;
@@ -120,6 +117,15 @@ void Fetch::read(Key key, uint32_t group, Slot target, PlacedBatch& batch) {
   }
 }
 
+void Fetch::prefetch(const Move& move, uint32_t group) const {
+  const GroupTier& tier = tiers_[group];
+  if (move.from == Place::kHot) tier.prefetch_hot(move.source);
+  if (move.to == Place::kHot) tier.prefetch_hot(move.target);
+  if (move.from == Place::kWarm) tier.prefetch_warm(move.source);
+  if (move.to == Place::kWarm) tier.prefetch_warm(move.target);
+  if (move.from == Place::kLog && store_ != nullptr) store_->prefetch(move.key);
+}
+
 bool Fetch::poll(bool wait) {
   if (store_ == nullptr) return false;
   done_.clear();
@@ -132,7 +138,7 @@ bool Fetch::poll(bool wait) {
       tier.store(staged.target, staging_ + ticket * stride_);
     } else {
       tier.hot_flags[staged.target] = kVoid;
-      ++void_rows_;
+      ++failed_reads_;
       read_error_ = done.status;
     }
     --staged.batch->reads_pending;
@@ -144,7 +150,6 @@ bool Fetch::poll(bool wait) {
 
 Status Fetch::reread(Key key, uint32_t group, Slot slot, PlacedBatch& batch) {
   if ((tiers_[group].hot_flags[slot] & kVoid) == 0) return {};
-  --void_rows_;
   read(key, group, slot, batch);
   settle(batch);
   return (tiers_[group].hot_flags[slot] & kVoid) == 0 ? Status() : read_error_;

@@ -46,15 +46,17 @@ class Fetch {
   uint32_t epoch() const { return epoch_; }
   ColdStore* store() const { return store_; }
 
-  // Rows void now, and the last error that made one so.
-  uint64_t void_rows() const { return void_rows_; }
-  const Status& read_error() const { return read_error_; }
-  // Reads void rows among (keys, slots) again, in place.  Errors: kIo, kCorrupt, naming the row.
+  void prefetch(const Move& move, uint32_t group) const;
+
+  // Reads that failed for good since open: each left a void row.  Most runs have none.
+  uint64_t failed_reads() const { return failed_reads_; }
+  const Status& read_error() const { return read_error_; }  // the last of them
+  // Reads the row again, in place, if it is void.  Errors: kIo, kCorrupt, naming the row.
   Status reread(Key key, uint32_t group, Slot slot, PlacedBatch& batch);
 
   struct Counters {
     uint64_t warm_in = 0, hot_in = 0;
-    uint64_t to_warm = 0, warm_dropped = 0;  // dropped: clean, not written again
+    uint64_t dropped = 0;  // clean, not written again
     uint64_t appended = 0, never_written = 0, log_rows = 0;
   };
   const Counters& counters() const { return counters_; }
@@ -74,17 +76,17 @@ class Fetch {
   const Layout& layout_;
   std::vector<GroupTier>& tiers_;
   ColdStore* store_;
-  std::vector<float> scale_;          // (table ids) of initial values
-  std::vector<RowFormat> format_;     // (table ids)
+  std::vector<float> scale_;       // (table ids) of initial values
+  std::vector<RowFormat> format_;  // (table ids)
   uint64_t seed_;
   uint32_t epoch_ = 1;
-  std::byte* staging_;                // (reads in flight, stride)
+  std::byte* staging_;  // (reads in flight, stride)
   uint64_t stride_;
   std::vector<Staged> staged_;
   std::vector<uint32_t> free_;
   std::vector<ColdStore::Done> done_;
   uint32_t pending_ = 0;
-  uint64_t void_rows_ = 0;
+  uint64_t failed_reads_ = 0;
   Status read_error_;
   Counters counters_;
 };

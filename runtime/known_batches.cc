@@ -31,10 +31,9 @@ Status check_offsets(const RuntimeOptions& options, const Batch& batch) {
   }
   const int64_t last = batch.offsets.back();
   if (static_cast<uint64_t>(last) != batch.ids.size()) {
-    return {Code::kInvalid,
-            "the lengths sum to " + std::to_string(last) + ", but there are " +
-                std::to_string(batch.ids.size()) + " ids; the last feature is " +
-                (features == 0 ? "none" : feature_name(options, features - 1))};
+    return {Code::kInvalid, "the lengths sum to " + std::to_string(last) + ", but there are " +
+                                std::to_string(batch.ids.size()) + " ids; the last feature is " +
+                                (features == 0 ? "none" : feature_name(options, features - 1))};
   }
   return {};
 }
@@ -53,7 +52,8 @@ Status check_ids(const Layout& layout, const RuntimeOptions& options, const Batc
       if (static_cast<uint64_t>(batch.ids[i]) < table.rows) continue;
       const auto bags = batch.offsets.subspan(f * batch.samples);
       const auto bag = std::upper_bound(bags.begin(), bags.begin() + batch.samples + 1,
-                                        static_cast<int64_t>(i)) - bags.begin() - 1;
+                                        static_cast<int64_t>(i)) -
+                       bags.begin() - 1;
       return {Code::kInvalid, "table " + table.name + ", sample " + std::to_string(bag) + ": id " +
                                   std::to_string(batch.ids[i]) + " is not in [0, " +
                                   std::to_string(table.rows) + ")"};

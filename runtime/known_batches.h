@@ -17,12 +17,12 @@ namespace rowtide {
 struct KnownBatch {
   uint64_t step = 0;
   uint64_t samples = 0, ids = 0, skipped = 0;
-  DistinctRows rows;            // keys, unique, feature_rows
-  uint32_t* next = nullptr;     // (rows) next step of the known window that uses the row (lookahead)
+  DistinctRows rows;         // keys, unique, feature_rows
+  uint32_t* next = nullptr;  // (rows) next step of the known window that uses the row (lookahead)
   uint32_t* offsets = nullptr;  // (features * samples + 1)
   float* weights = nullptr;     // (ids), null if the batch has none
   float* weight_store = nullptr;
-  uint8_t* one_hot = nullptr;   // (features) 1: every bag has exactly one id
+  uint8_t* one_hot = nullptr;  // (features) 1: every bag has exactly one id
 };
 
 // Checks a batch against the layout. Errors: kInvalid, naming feature, table, sample and id.
@@ -40,8 +40,8 @@ class BatchCopier {
 
  private:
   const Layout& layout_;
-  int64_t* valid_ids_;           // (max_ids) ids with the bad ones replaced
-  uint64_t* feature_begin_;      // (features + 1)
+  int64_t* valid_ids_;              // (max_ids) ids with the bad ones replaced
+  uint64_t* feature_begin_;         // (features + 1)
   std::vector<uint32_t> table_id_;  // (features)
   std::vector<uint64_t> table_rows_;
   Deduplicator deduplicator_;

@@ -10,9 +10,6 @@ NextUses::NextUses(const Layout& layout, Carver& carver) {
   const uint64_t window = layout.known - layout.placed + 1;
   capacity_ = layout.policy->foresees ? std::max<uint64_t>(1, window * rows * 4 / 3 + 1) : 0;
   entries_ = carver.take<uint64_t>(capacity_);
-  if (entries_ != nullptr) clear();
 }
-
-void NextUses::clear() { std::fill_n(entries_, capacity_, kEmpty); }
 
 }  // namespace rowtide

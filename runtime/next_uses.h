@@ -20,7 +20,6 @@ class NextUses {
  public:
   // Room for every cached row of every batch of the window, at a load of three quarters.
   NextUses(const Layout& layout, Carver& carver);
-  void clear();
 
   // Rows [begin, end) of `batch` enter.  batch_of(step) is the known batch of that step.
   template <typename BatchOf, typename Foresee>
@@ -53,15 +52,16 @@ class NextUses {
   }
 
  private:
-  // 24 bits of the step, 8 of the key's hash, 32 of the row's index in its batch.
-  static constexpr uint64_t kEmpty = ~uint64_t{0};
+  // 24 bits of the step, 8 of the key's hash, 32 of 1 + the row's index in its batch: fresh memory
+  // is empty.
+  static constexpr uint64_t kEmpty = 0;
   static constexpr uint32_t kAhead = 8;
 
   static uint64_t hash(Key key) { return mix64(key * 0x9E3779B97F4A7C15ull); }
   static uint64_t pack(uint32_t step, uint32_t row, Key key) {
-    return uint64_t{step & 0xFFFFFF} << 40 | (hash(key) & 0xFF) << 32 | row;
+    return uint64_t{step & 0xFFFFFF} << 40 | (hash(key) & 0xFF) << 32 | (row + 1);
   }
-  static uint32_t row_in(uint64_t entry) { return static_cast<uint32_t>(entry); }
+  static uint32_t row_in(uint64_t entry) { return static_cast<uint32_t>(entry) - 1; }
   // The window is far shorter than 2^23 steps, so the low bits tell which step near `near` it is.
   static uint32_t step_of(uint64_t entry, uint32_t near) {
     const uint32_t distance = (static_cast<uint32_t>(entry >> 40) - near) & 0xFFFFFF;

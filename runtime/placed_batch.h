@@ -36,8 +36,7 @@ struct PlacedBatch {
 
   // Lists each row's occurrences and widens the offsets.
   void arrange(const Layout& layout, const KnownBatch& known) {
-    sort_occurrences(known.rows.unique, known.ids, known.rows.count, occurrence_begin,
-                     occurrences);
+    sort_occurrences(known.rows.unique, known.ids, known.rows.count, occurrence_begin, occurrences);
     const size_t bags = layout.features.size() * known.samples;
     for (size_t bag = 0; bag <= bags; ++bag) offsets[bag] = known.offsets[bag];
     for (size_t f = 0; f < layout.features.size(); ++f) {

@@ -20,11 +20,12 @@ namespace rowtide {
 inline constexpr uint8_t kDirty = 1;    // changed since the log accepted it
 inline constexpr uint8_t kVoid = 2;     // its read failed: the log has the truth
 inline constexpr uint8_t kPresent = 4;  // resident rows: the initial value was filled in
+inline constexpr uint8_t kUsed = 8;     // resident rows: a step has named it, or it was written
 
 struct GroupTier {
   RowPlanes hot;
-  uint8_t* hot_flags = nullptr;    // (hot_slots)
-  std::byte* warm = nullptr;       // (warm sets * 32, record_bytes)
+  uint8_t* hot_flags = nullptr;  // (hot_slots)
+  std::byte* warm = nullptr;     // (warm sets * 32, record_bytes)
   uint8_t* warm_flags = nullptr;
   uint32_t record_bytes = 0;
 
@@ -59,6 +60,11 @@ struct GroupTier {
     const std::byte* at = weights(slot);
     for (uint32_t b = 0; b < hot.weight_stride; b += 64) __builtin_prefetch(at + b);
     if (hot.state_stride > 0) __builtin_prefetch(state(slot));
+  }
+
+  void prefetch_warm(Slot slot) const {
+    const std::byte* at = warm_record(slot);
+    for (uint32_t b = 0; b < record_bytes; b += 64) __builtin_prefetch(at + b);
   }
 
   // Flags of resident rows are looked at by the mover while a step sets them.

@@ -42,8 +42,8 @@ class Transit {
   uint32_t home(Key key) const { return static_cast<uint32_t>(mix64(key)) & mask_; }
 
   DirectoryView view_;
-  uint64_t* taken_;     // (slots / 64) bits
-  uint32_t* table_;     // (mask + 1) slot + 1, or 0
+  uint64_t* taken_;  // (slots / 64) bits
+  uint32_t* table_;  // (mask + 1) slot + 1, or 0
   uint32_t mask_;
   uint32_t slots_, used_ = 0;
   uint32_t first_free_ = 0;  // no word of taken_ below it has a free slot

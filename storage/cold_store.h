@@ -39,17 +39,26 @@ struct StoreDirectory {
   uint64_t bytes = 0;  // the most that its files may take
 };
 
+// A table whose rows may come; a store that is given all of them keeps a smaller index.
+struct TableRows {
+  uint16_t table = 0;
+  uint64_t rows = 0;
+};
+
 enum class IoEngine { kAuto, kUring, kThreads };  // kAuto: io_uring, else threads, said once
 
 struct ColdStoreOptions {
   std::vector<StoreDirectory> directories;  // several: segments stripe over them
   std::vector<uint32_t> payload_bytes;      // of each record type, 4 .. 49152
-  uint64_t max_rows = 0;  // distinct keys that can ever be appended; the index reserves for
-                          // min(this, records that fit the directories)
+  uint64_t max_rows = 0;          // distinct keys that can ever be appended; the index reserves for
+                                  // min(this, records that fit the directories)
+  std::vector<TableRows> tables;  // all tables of the store, ever: then the index takes at most 9
+                                  // bytes a row and other keys are kInvalid.  Empty: any key
   uint64_t write_buffer_bytes = 8 << 20;
   uint32_t reads_in_flight = 256;
   IoEngine engine = IoEngine::kAuto;
   bool read_only = false;  // a shared lock: opens the last commit, beside a writer too
+  uint32_t commit = 0;     // read_only: the epoch of another kept commit to open; 0: the last
   std::function<void(const std::string&)> log;  // one-line notices; may be empty
 };
 
@@ -65,6 +74,12 @@ struct CommitContent {
   uint32_t epoch = 0;
   std::string meta;  // the runtime's own description (JSON); opaque here
   std::vector<NamedArray> arrays;
+};
+
+// What a store says of itself without being opened; empty if there is none yet.
+struct StoreSummary {
+  std::string meta;                     // of the last commit
+  std::vector<uint32_t> payload_bytes;  // of its record types; more may be added behind them
 };
 
 struct ColdStoreStats {
@@ -88,6 +103,9 @@ class ColdStore {
  public:
   // DDR that open() will reserve: index, liveness, write and read buffers, by name.
   static std::vector<MemoryLine> predict(const ColdStoreOptions& options);
+
+  // Errors: kIo, kFormat, kCorrupt.
+  static Result<StoreSummary> summary(const std::vector<StoreDirectory>& directories);
 
   // Opens or makes a store and returns to its last commit.
   // Errors: kInvalid (options; a changed record type), kIo, kNoSpace (memory or disk, need and

@@ -5,30 +5,15 @@
 
 #include "kernels/dense_interaction.h"
 #include "kernels/dense_linear.h"
+#include "runtime/base/carver.h"
 #include "runtime/base/key.h"
 
 namespace rowtide {
 namespace {
 
-constexpr uint64_t kLine = 16;  // floats of a cache line: every array begins at one
+constexpr uint64_t kLine = 16;  // floats of a cache line
 
 uint64_t rounded(uint64_t n) { return (n + kLine - 1) / kLine * kLine; }
-
-// Hands out arrays of an arena, or counts them if there is none.
-class Carver {
- public:
-  explicit Carver(std::byte* memory) : memory_(reinterpret_cast<float*>(memory)) {}
-  float* take(uint64_t floats) {
-    float* array = memory_ == nullptr ? nullptr : memory_ + used_;
-    used_ += rounded(floats);
-    return array;
-  }
-  uint64_t bytes() const { return used_ * sizeof(float); }
-
- private:
-  float* memory_;
-  uint64_t used_ = 0;
-};
 
 uint64_t add_parameter(DlrmLayers& layers, std::string name, std::vector<uint64_t> shape,
                        double variance) {
@@ -59,8 +44,8 @@ std::vector<DlrmLayer> make_mlp(DlrmLayers& layers, const std::string& name, uin
 // REQUIRES: mlp[0].x and x_stride are set.
 void lay_mlp(std::vector<DlrmLayer>& mlp, uint64_t samples, Carver& carver) {
   for (DlrmLayer& layer : mlp) {
-    layer.y = carver.take(samples * layer.stride);
-    layer.dy = carver.take(samples * layer.stride);
+    layer.y = carver.take<float>(samples * layer.stride);
+    layer.dy = carver.take<float>(samples * layer.stride);
   }
   for (size_t i = 1; i < mlp.size(); ++i) {
     mlp[i].x = mlp[i - 1].y;
@@ -132,24 +117,24 @@ DlrmLayers lay_dlrm(const DlrmOptions& options, std::byte* memory) {
   layers.top = make_mlp(layers, "top", features, options.top, false);
 
   Carver carver(memory);
-  layers.values = carver.take(layers.run);
-  if (dlrm_state_name(options.optimizer, 0)) layers.state = carver.take(layers.run);
-  if (dlrm_state_name(options.optimizer, 1)) layers.state2 = carver.take(layers.run);
-  layers.kept_bytes = carver.bytes();
-  layers.gradients = carver.take(layers.run);
+  layers.values = carver.take<float>(layers.run);
+  if (dlrm_state_name(options.optimizer, 0)) layers.state = carver.take<float>(layers.run);
+  if (dlrm_state_name(options.optimizer, 1)) layers.state2 = carver.take<float>(layers.run);
+  layers.kept_bytes = carver.used();
+  layers.gradients = carver.take<float>(layers.run);
 
   layers.features_stride = rounded(features);
-  layers.features = carver.take(samples * layers.features_stride);
-  layers.features_gradient = carver.take(samples * layers.features_stride);
+  layers.features = carver.take<float>(samples * layers.features_stride);
+  layers.features_gradient = carver.take<float>(samples * layers.features_stride);
   layers.transposed_stride =
       rounded(dot_interaction_scratch(uint64_t{options.embeddings} + 1, options.dim));
-  layers.transposed = carver.take(dlrm_blocks(samples) * layers.transposed_stride);
+  layers.transposed = carver.take<float>(dlrm_blocks(samples) * layers.transposed_stride);
   layers.bottom[0].x_stride = options.dense_features;
   layers.top[0].x = layers.features;
   layers.top[0].x_stride = layers.features_stride;
   lay_mlp(layers.bottom, samples, carver);
   lay_mlp(layers.top, samples, carver);
-  layers.bytes = carver.bytes();
+  layers.bytes = carver.used();
   return layers;
 }
 

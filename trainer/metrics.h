@@ -7,6 +7,8 @@
 
 namespace rowtide {
 
+// What is not defined is NaN, which JSON writers turn into null: everything without samples, NE and
+// AUC where all labels are equal, calibration without positives.
 struct Quality {
   uint64_t samples = 0, positives = 0;
   double logloss = 0;      // mean, natural logarithm

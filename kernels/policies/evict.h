@@ -89,8 +89,8 @@ HOST_DEVICE Slot evict(const DirectoryView& view, uint32_t set, uint32_t may_go,
   }
 }
 
-// Ticks far above `by` are lowered by it.  The old ones below become their order in the set, which
-// is less than kWays: so the order is kept, and all are at most `by` below what they were.
+// Ticks at least kWays above `by` are lowered by it; the older ones become their order in the set,
+// which is less than kWays.  So the order is kept, and none is above a tick of the future.
 template <typename P>
 HOST_DEVICE void age_set(const DirectoryView& view, uint32_t set, uint32_t by) {
   uint32_t* words = slot_words(view, set);

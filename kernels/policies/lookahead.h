@@ -8,7 +8,8 @@
 //
 // The word is a tick below 2^31, or, with the top bit set, a step modulo 2^31.  Steps are compared
 // by their distance from the step that needs the room, so they may wrap; the known window is
-// far shorter than 2^31 steps.  Within the window this is Belady's choice, beyond it lru.
+// far shorter than 2^31 steps.  A use that has passed unseen, because its step could not be placed,
+// looks farthest.  Within the window this is Belady's choice, beyond it lru.
 
 #include "kernels/policies/evict.h"
 

@@ -22,7 +22,7 @@ struct Touch {
   uint32_t step = 0;               // number of the step
   uint32_t count = 1;              // occurrences in the batch
   uint32_t next_use = kNeverUsed;  // the next step that uses the key, as far as is known
-  uint32_t tick = 0;  // grows by one with each touch of the group; never wraps, see age
+  uint32_t tick = 0;               // grows by one with each touch of the group; below 2^31, see age
 };
 
 // A policy as a table of functions over a directory, made from its file by policies.cc.
@@ -39,7 +39,8 @@ struct Policy {
   // The slot to empty, of those in `may_go` (bits of the set's ways).  Only they may change.
   // REQUIRES: may_go != 0, and names taken slots only.
   Slot (*victim)(const DirectoryView&, uint32_t set, uint32_t may_go, uint32_t step);
-  // Makes words of ticks below `by` smaller by it, order kept: called about every 2^30 ticks.
+  // Lowers all ticks by `by`, the order within each set kept.  The caller lowers its own tick as
+  // well, about every 2^30 ticks, and before it reaches 2^31.
   void (*age)(const DirectoryView&, uint32_t by);
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/base/host_arena.h"
 
+#include <numa.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -52,6 +53,10 @@ Result<HostArena> HostArena::reserve(uint64_t bytes, const std::string& name) {
                                 std::to_string(there) + " are there"};
   }
   if (bytes >= 2 * kHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+  // Threads of every node read it: spread it, so that no node's memory is the bottleneck.
+  if (numa_available() >= 0 && numa_num_configured_nodes() > 1) {
+    numa_interleave_memory(memory, bytes, numa_all_nodes_ptr);
+  }
   arena.bytes_ = static_cast<std::byte*>(memory);
   arena.size_ = bytes;
   return arena;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kernels/instruction_set.h"
+#include "tests/kernels/directory_probe_cases.h"
 #include "tests/kernels/guarded_directory.h"
 
 namespace rowtide {
@@ -212,6 +213,15 @@ TEST_P(DirectoryTest, FilledAndErasedAHundredTimesLosesNothing) {
   }
   for (uint32_t set = 0; set < 9; ++set) EXPECT_EQ(directory_free(directory.view, set), kAll);
   EXPECT_TRUE(directory.guards_intact());
+}
+
+TEST_P(DirectoryTest, FindsWhatStandsThereInEveryCase) {
+  for (const DirectoryProbeCase& test : directory_probe_cases()) {
+    DirectoryProbeInput input(test);
+    input.view.tags = input.tags.data();
+    input.view.keys = input.keys.data();
+    EXPECT_EQ(probe(input.view, input.probes), input.expected()) << test.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DirectoryTest, ::testing::ValuesIn(instruction_sets()),

@@ -1,0 +1,144 @@
+// Commits of the LogStore: sync everything, write the arrays, replace the manifest.
+
+#include <algorithm>
+
+#include "storage/log_store.h"
+
+namespace rowtide::storage {
+namespace {
+
+constexpr uint64_t kMostFailures = 3;  // of writes or syncs within one commit
+constexpr size_t kMostKeptBefore = 5;  // commits beside the new one and the next one pending
+
+}  // namespace
+
+// Waits until all that was appended is on the disk.  The cleaner pauses: what it would append now
+// the manifest could not promise.
+Status LogStore::sync_all() {
+  const uint64_t number = syncer_->next();
+  const uint64_t writes = buffer_->failures(), syncs = syncer_->failures();
+  syncer_->request();
+  while (syncer_->completed() < number) {
+    syncer_->step();
+    router_->poll(true);
+    syncer_->step();
+    if (syncer_->failures() > syncs) return syncer_->last_error();
+    if (buffer_->failures() >= writes + kMostFailures) return buffer_->last_error();
+    buffer_->retry();
+  }
+  return {};
+}
+
+// The commits to keep once `epoch` is one: the last one and those that readers pin.
+std::vector<uint32_t> LogStore::kept_after(uint32_t epoch) {
+  std::vector<uint32_t> kept;
+  for (const KeptCommit& commit : store_files_.manifest().kept) {
+    if (commit.epoch == last_commit_.epoch || store_files_.pinned(commit.epoch)) {
+      kept.push_back(commit.epoch);
+    }
+  }
+  kept.push_back(epoch);
+  return kept;
+}
+
+// Writes the arrays, unless the last commit has the same.
+Result<KeptCommit> LogStore::write_arrays(const CommitContent& content) {
+  KeptCommit commit{.epoch = content.epoch, .meta = content.meta};
+  if (content.arrays.empty()) return commit;
+  const ArraysFile file = encode_arrays(content.arrays);
+  commit.arrays_bytes = file.bytes;
+  commit.arrays_checksum = file.checksum;
+  const KeptCommit* last = store_files_.manifest().find(last_commit_.epoch);
+  if (last != nullptr && last->arrays_epoch != 0 && last->arrays_bytes == file.bytes &&
+      last->arrays_checksum == file.checksum) {
+    commit.arrays_epoch = last->arrays_epoch;
+    return commit;
+  }
+  commit.arrays_epoch = content.epoch;
+  ROWTIDE_TRY(log_->make_commit_room(file.bytes));
+  ROWTIDE_TRY(store_files_.write_arrays(content.epoch, file));
+  log_->set_commit_bytes(log_->commit_bytes() + file.bytes);
+  return commit;
+}
+
+// Fills in what the manifest says of the log, and makes it the one on the disk.
+Status LogStore::write_manifest(Manifest* next) {
+  next->payload_bytes = options_.payload_bytes;
+  next->sequence = log_->sequence();
+  next->rows = index_->rows();
+  next->open.clear();
+  for (uint32_t type = 0; type < layout_.types.size(); ++type) {
+    const Log::Open open = log_->open_segment(type);
+    if (open.segment == kNoSegment) continue;
+    next->open.push_back({layout_.place_of(open.segment), (*segments_)[open.segment].sequence,
+                          open.slots, open.records});
+  }
+  next->log_bytes.clear();
+  for (uint32_t d = 0; d < files_->count(); ++d) {
+    auto size = store_files_.files().size((*files_)[d].file);
+    if (!size.ok()) return size.status();
+    next->log_bytes.push_back(*size);
+  }
+  const std::vector<std::byte> bytes = encode_manifest(*next);
+  ROWTIDE_TRY(log_->make_commit_room(bytes.size()));
+  return store_files_.write_manifest(bytes);
+}
+
+Status LogStore::commit(const CommitContent& content) {
+  if (options_.read_only) return {Code::kInvalid, "a store opened read-only cannot commit"};
+  if (content.epoch <= last_commit_.epoch || content.epoch > kMostEpoch) {
+    return {Code::kInvalid, "commit " + std::to_string(content.epoch) + " after " +
+                                std::to_string(last_commit_.epoch)};
+  }
+  if (pending_ != content.epoch) begin_commit(content.epoch);
+  const std::vector<uint32_t> kept = kept_after(content.epoch);
+  if (kept.size() > kMostKeptBefore + 1) {
+    std::string pins;
+    for (uint32_t epoch : kept)
+      pins += epoch < last_commit_.epoch ? " " + std::to_string(epoch) : "";
+    return {Code::kNoSpace, "too many commits are in use by readers:" + pins};
+  }
+  ROWTIDE_TRY(sync_all());
+  auto commit = write_arrays(content);
+  if (!commit.ok()) return commit.status();
+  Manifest next = store_files_.manifest();
+  next.epoch = content.epoch;
+  next.kept.push_back(std::move(*commit));
+  std::erase_if(next.kept, [&](const KeptCommit& c) {
+    return std::find(kept.begin(), kept.end(), c.epoch) == kept.end();
+  });
+  ROWTIDE_TRY(write_manifest(&next));
+  finish_commit(std::move(next), content);
+  return {};
+}
+
+// The commit is on the disk: lets go what only older ones needed.
+void LogStore::finish_commit(Manifest next, const CommitContent& content) {
+  Manifest& manifest = store_files_.manifest();
+  for (const KeptCommit& old : manifest.kept) {
+    if (next.find(old.epoch) != nullptr) continue;
+    if (next.kept.size() <= kMostKeptBefore &&
+        store_files_.pinned(old.epoch)) {  // a reader came while the manifest was written
+      next.kept.insert(next.kept.begin(), old);
+    } else {
+      segments_->drop_commit(segments_->commits().bit_of(old.epoch));
+    }
+  }
+  manifest = std::move(next);
+  for (uint32_t segment : held_) (*segments_)[segment].held = false;
+  held_.clear();
+  for (uint32_t type = 0; type < layout_.types.size(); ++type) {
+    const uint32_t segment = log_->open_segment(type).segment;
+    if (segment == kNoSegment) continue;
+    held_.push_back(segment);
+    (*segments_)[segment].held = true;
+  }
+  store_files_.remove_stale();
+  log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size());
+  last_commit_ = content;
+  next_epoch_ = std::max(newest_epoch_, content.epoch) + 1;
+  pending_ = 0;
+  ++commits_;
+}
+
+}  // namespace rowtide::storage

@@ -1,0 +1,73 @@
+#include "storage/cold_store.h"
+
+#include "tests/storage/store_fixture.h"
+
+namespace rowtide::storage {
+namespace {
+
+TEST(ColdStoreTest, AnAppendedRowIsReadableAtOnceAndAfterItsWrite) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  ASSERT_TRUE(t.put(7, 1, 1).ok());
+  EXPECT_EQ(read_row(*t.store, 7, 68), "1");
+  EXPECT_EQ(t.store->stats().reads, 0u);
+  for (Key key = 100; key < 10000; ++key) ASSERT_TRUE(t.put(key, 2, 1).ok());
+  EXPECT_EQ(read_row(*t.store, 7, 68), "1");
+  EXPECT_EQ(t.store->stats().reads, 1u);
+  EXPECT_EQ(read_row(*t.store, 8, 68), "absent");
+  EXPECT_EQ(t.store->stats().reads, 1u);
+}
+
+TEST(ColdStoreTest, ACommitComesBackWholeAfterACrash) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  EXPECT_EQ(t.store->next_epoch(), 1u);
+  std::map<Key, uint64_t> committed;
+  for (Key key = 0; key < 3000; ++key) {
+    ASSERT_TRUE(t.put(key, key % 90, 1).ok());
+    committed[key] = key % 90;
+  }
+  ASSERT_TRUE(t.commit(1, "first").ok());
+  for (Key key = 0; key < 3000; key += 3) ASSERT_TRUE(t.put(key, 150, 2).ok());
+  EXPECT_EQ(read_row(*t.store, 3, 68), "150");
+  t.crash();
+  const Status status = t.open();
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(t.store->last_commit().epoch, 1u);
+  EXPECT_EQ(t.store->last_commit().meta, "first");
+  ASSERT_EQ(t.store->last_commit().arrays.size(), 1u);
+  EXPECT_EQ(t.store->last_commit().arrays[0].bytes[2], std::byte{1});
+  EXPECT_GE(t.store->next_epoch(), 2u);
+  EXPECT_TRUE(holds(*t.store, committed, 3001, 68));
+}
+
+TEST(ColdStoreTest, ASecondCommitWritesNoRecords) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  for (Key key = 0; key < 1000; ++key) ASSERT_TRUE(t.put(key, 1, 1).ok());
+  ASSERT_TRUE(t.commit(1).ok());
+  const uint64_t written = t.disk.bytes_written();
+  ASSERT_TRUE(t.commit(2).ok());
+  EXPECT_EQ(t.disk.bytes_written(), written);
+}
+
+TEST(ColdStoreTest, RewritingAThousandRowsVeryOftenKeepsTheSsdUseBounded) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  for (uint32_t round = 1; round <= 300; ++round) {
+    for (Key key = 0; key < 1000; ++key) {
+      const Status status = t.put(key, round, 1 + round / 10);
+      ASSERT_TRUE(status.ok()) << round << " " << status.to_string();
+    }
+    if (round % 10 != 9) continue;
+    ASSERT_TRUE(t.commit(1 + round / 10).ok());
+  }
+  EXPECT_LE(t.store->stats().bytes_used, t.options.directories[0].bytes);
+  EXPECT_EQ(read_row(*t.store, 999, 68, 1000), "300");
+  std::map<Key, uint64_t> versions;
+  for (Key key = 0; key < 1000; ++key) versions[key] = 300;
+  EXPECT_TRUE(holds(*t.store, versions, 1001, 68));
+}
+
+}  // namespace
+}  // namespace rowtide::storage

@@ -1,0 +1,104 @@
+#pragma once
+// FakeDisk — files in memory that behave as badly as disks may: a FileSystem and its IoQueue.
+//
+// - A crash forgets: each 4 KiB page that was not synced survives or not, by seed; of renames, new
+//   and removed names a random prefix survives; writes in flight count as unsynced.
+// - freeze_after(n): the n-th change from now, and all later ones, fail: the moment of a crash.
+// - It can delay and reorder, transfer less than asked, fail, run out of space, and rot.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/file_system.h"
+#include "storage/io_queue.h"
+
+namespace rowtide::storage {
+
+struct DiskFaults {
+  double delay = 0;           // that a request in flight does not end with this poll
+  double short_transfer = 0;  // that only some pages of it are moved
+  double read_error = 0, write_error = 0, sync_error = 0;
+  uint64_t capacity = ~uint64_t{0};  // bytes of all files together
+};
+
+class FakeDisk final : public FileSystem {
+ public:
+  explicit FakeDisk(uint64_t seed) : random_(seed) {}
+
+  DiskFaults faults;
+
+  std::unique_ptr<IoQueue> make_queue();
+  void crash();
+  void freeze_after(uint64_t changes) { freeze_at_ = changes_ + changes; }
+  bool frozen() const { return changes_ >= freeze_at_; }
+  uint64_t changes() const { return changes_; }
+
+  uint64_t bytes_written() const { return bytes_written_; }  // through queues
+  uint64_t bytes_of(const std::string& path) const;          // size of a file; 0: none
+  void flip_bit(const std::string& path, uint64_t offset);
+  void truncate(const std::string& path, uint64_t bytes);
+  void put_file(const std::string& path);  // an empty one
+  bool has(const std::string& path) const { return names_.contains(path); }
+
+  Status make_directory(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  std::string type_of(const std::string&) override { return "fake"; }
+  Result<int> open(const std::string& path, bool create, bool write, bool* direct) override;
+  void close(int file) override;
+  Status read_at(int file, uint64_t offset, std::span<std::byte> out) override;
+  Result<uint64_t> size(int file) override;
+  Status allocate(int file, uint64_t offset, uint64_t bytes) override;
+  Status release(int file, uint64_t offset, uint64_t bytes) override;
+  Result<std::vector<std::byte>> read_file(const std::string& path) override;
+  Status write_file(const std::string& path,
+                    std::span<const std::span<const std::byte>> parts) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Status sync_directory(const std::string& path) override;
+  Result<int> lock_writer(const std::string& path) override;
+  bool share_byte(int file, uint64_t byte) override;
+  void unshare_byte(int file, uint64_t byte) override;
+  bool is_shared(int file, uint64_t byte) override;
+  uint64_t random_number() override { return random_(); }
+
+ private:
+  friend class FakeQueue;
+  struct Inode {
+    std::vector<std::byte> bytes, synced;
+    std::set<uint64_t> unsynced_pages;
+    std::set<uint64_t> allocated_pages;
+  };
+  using Names = std::map<std::string, std::shared_ptr<Inode>>;
+  struct Handle {
+    std::shared_ptr<Inode> inode;  // null: closed
+    bool writer_lock = false;
+    std::set<uint64_t> shared;
+  };
+
+  bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
+  // Counts a change.  False: the disk is frozen.
+  bool change() { return !frozen() && (++changes_, !frozen()); }
+  void changed_names(Names before);
+  void write(Inode& inode, uint64_t offset, std::span<const std::byte> from);
+  bool room_for(Inode& inode, uint64_t offset, uint64_t bytes);
+  static void sync(Inode& inode);
+  int64_t carry_out(const IoRequest& request, uint64_t life);
+  void lose_unsynced(Inode& inode);
+
+  std::mt19937_64 random_;
+  Names names_;
+  std::vector<Names> history_;  // names since the last sync_directory, oldest first
+  std::set<std::string> directories_;
+  std::vector<Handle> handles_;
+  std::vector<IoRequest> in_flight_writes_;  // that a crash may have carried out in part
+  uint64_t life_ = 0;                        // counts crashes: requests of an older one are lost
+  uint64_t changes_ = 0, freeze_at_ = ~uint64_t{0};
+  uint64_t bytes_written_ = 0, used_pages_ = 0;
+};
+
+}  // namespace rowtide::storage

@@ -1,0 +1,331 @@
+// The built program as scripts use it: exit codes, messages, what a run leaves behind.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/support/program.h"
+#include "trainer/interrupt.h"
+#include "trainer/synth.h"
+
+namespace rowtide {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kRows = 4000;
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  // One data set for all tests.
+  static void SetUpTestSuite() {
+    data_ = new ScratchDirectory;
+    ASSERT_TRUE(write_synthetic_criteo({.rows = kRows, .out = file()}).ok());
+  }
+  static void TearDownTestSuite() { delete data_; }
+  static std::string file() { return data_->file("train.tsv.gz"); }
+
+  void SetUp() override {
+    if (!std::filesystem::exists(Program::path())) {
+      GTEST_SKIP() << "no rowtide in the folder that ROWTIDE_BIN names";
+    }
+    // Some 60,000 rows of 36 bytes, of which the hot tier holds a twentieth.
+    write_file(config(), R"([data]
+batch = 64
+eval_fraction = 0.2
+[model]
+dim = 8
+bottom = [16, 8]
+top = [16, 1]
+cap_rows = 20000
+[tiers]
+hbm_bytes = "192KiB"
+ddr_bytes = "32MiB"
+ssd = [{directory = "store", bytes = "64MiB"}]
+known_batches = 6
+placed_batches = 2
+[run]
+metrics_every = 1
+digest = true
+)");
+  }
+
+  std::string config() const { return scratch_.file("tiny.toml"); }
+  std::string run() const { return scratch_.file("run"); }
+
+  Finished rowtide(const std::vector<std::string>& arguments) {
+    return Program(scratch_, arguments).wait();
+  }
+  std::vector<std::string> train_arguments(const std::vector<std::string>& more = {},
+                                           const std::string& directory = "run") {
+    std::vector<std::string> all = {"train", config(),
+                                    "--set", "data.files=" + file(),
+                                    "--set", "run.directory=" + scratch_.file(directory)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Finished train(const std::vector<std::string>& more = {}, const std::string& directory = "run") {
+    return rowtide(train_arguments(more, directory));
+  }
+
+  std::vector<Json> metrics(const std::string& directory = "run") {
+    std::vector<Json> lines;
+    std::istringstream in(read_file(scratch_.file(directory) + "/metrics.jsonl"));
+    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+  // Step and loss of each metrics line.
+  std::vector<std::pair<uint64_t, double>> losses(const std::string& directory = "run") {
+    std::vector<std::pair<uint64_t, double>> out;
+    for (const Json& line : metrics(directory)) {
+      if (line["event"] == "metrics") out.emplace_back(line["steps"], line["loss"]);
+    }
+    return out;
+  }
+
+  static ScratchDirectory* data_;
+  ScratchDirectory scratch_;
+};
+
+ScratchDirectory* CommandLineTest::data_ = nullptr;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(CommandLineTest, EveryHelpPageHasTheExitCodes) {
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {}, {"synth"}, {"synth", "criteo"}, {"train"}, {"eval"}, {"plan"}, {"inspect"}}) {
+    auto arguments = command;
+    arguments.push_back("--help");
+    const Finished help = rowtide(arguments);
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_TRUE(contains(help.out, "130 second Ctrl-C")) << help.out;
+  }
+  EXPECT_TRUE(contains(rowtide({"train", "--help"}).out, "commit_every"));
+  EXPECT_TRUE(contains(rowtide({"--version"}).out, "rowtide 0."));
+}
+
+TEST_F(CommandLineTest, WrongUsageAndConfigurationExitWith2) {
+  const std::vector<std::string> wrong[] = {
+      {},
+      {"trian"},
+      {"train"},
+      {"train", "/nowhere.toml"},
+      train_arguments({"--nonsense"}),
+      train_arguments({"--set", "data.bacth=3"}),
+      train_arguments({"--set", "data.batch=0"}),
+      train_arguments({"--set", "tiers.policy=nonsense"}),
+      {"synth", "criteo", "--rows", "0", "--out", scratch_.file("x")},
+      {"eval", scratch_.path(), "--data", file()},
+      {"inspect", scratch_.path()}};
+  for (const auto& arguments : wrong) {
+    const Finished finished = rowtide(arguments);
+    EXPECT_EQ(finished.exit_code, 2) << finished.err << finished.out;
+    EXPECT_FALSE(finished.err.empty());
+  }
+  EXPECT_FALSE(std::filesystem::exists(run()));
+}
+
+TEST_F(CommandLineTest, WrongDataExitsWith3BeforeAnythingIsWritten) {
+  write_file(scratch_.file("header.tsv"), "label\tI1\n");
+  write_file(scratch_.file("empty.tsv"), "");
+  for (const std::string name : {"header.tsv", "empty.tsv", "missing.tsv"}) {
+    const Finished finished = train({"--set", "data.files=" + scratch_.file(name)});
+    EXPECT_EQ(finished.exit_code, 3) << finished.err;
+    EXPECT_TRUE(contains(finished.err, name)) << finished.err;
+    EXPECT_FALSE(std::filesystem::exists(run()));
+  }
+}
+
+TEST_F(CommandLineTest, AMalformedLineOnTheWayFailsTheRunAndIsRecorded) {
+  ASSERT_EQ(
+      rowtide({"synth", "criteo", "--rows", "3000", "--out", scratch_.file("bad.tsv")}).exit_code,
+      0);
+  write_file(scratch_.file("bad.tsv"), read_file(scratch_.file("bad.tsv")) + "1\tx\n");
+  const auto arguments = train_arguments(
+      {"--set", "data.files=" + scratch_.file("bad.tsv"), "--set", "data.eval_fraction=0"});
+  const Finished finished = rowtide(arguments);
+  EXPECT_EQ(finished.exit_code, 3);
+  EXPECT_TRUE(contains(finished.err, "bad.tsv:3001:")) << finished.err;
+  EXPECT_EQ(metrics().back()["event"], "failed");
+  EXPECT_TRUE(contains(metrics().back()["message"], "bad.tsv:3001:"));
+  EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state failed'"));
+}
+
+TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
+  const Finished finished = train({"--set", "tiers.device=cuda"});
+  EXPECT_EQ(finished.exit_code, 5) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "cpu")) << finished.err;
+}
+
+TEST_F(CommandLineTest, ABudgetTooSmallNamesOneThatWouldDo) {
+  const Finished finished = train({"--set", "tiers.hbm_bytes=4096"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "hbm")) << finished.err;
+}
+
+TEST_F(CommandLineTest, AStoreThatIsNoStoreExitsWith4) {
+  std::filesystem::create_directories(scratch_.file("other"));
+  write_file(scratch_.file("other/thesis.tex"), "x");
+  const Finished finished =
+      train({"--set", "tiers.ssd=[{directory='" + scratch_.file("other") + "', bytes='64MiB'}]"});
+  EXPECT_EQ(finished.exit_code, 4) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "thesis.tex") || contains(finished.err, "other"))
+      << finished.err;
+}
+
+TEST_F(CommandLineTest, ARunLeavesItsDirectoryAndCanBeLookedAt) {
+  const Finished trained = train();
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  for (const char* name : {"config.toml", "metrics.jsonl", "run.log", "report.html", "store"}) {
+    EXPECT_TRUE(std::filesystem::exists(run() + "/" + name)) << name;
+  }
+  const auto lines = metrics();
+  EXPECT_EQ(lines.front()["event"], "start");
+  const Json& end = lines.back();
+  EXPECT_EQ(end["event"], "end");
+  EXPECT_EQ(end["steps"], kRows * 8 / 10 / 64);
+  EXPECT_EQ(end["samples"], kRows * 8 / 10);
+  uint64_t hits = 0;
+  for (const char* tier : {"hbm", "ddr", "ssd", "new"})
+    hits += end["tiers"][tier]["hits"].get<uint64_t>();
+  EXPECT_EQ(hits, kRows * 8 / 10 * 26);
+  EXPECT_GT(end["auc"].get<double>(), 0.4);
+
+  const Finished digest = rowtide({"inspect", run(), "--digest"});
+  EXPECT_EQ(digest.exit_code, 0) << digest.err;
+  EXPECT_EQ(digest.out, end["digest"].get<std::string>() + "\n");
+  const Finished look = rowtide({"inspect", run()});
+  EXPECT_TRUE(contains(look.out, "C26")) << look.out;
+  EXPECT_TRUE(contains(look.out, "commits")) << look.out;
+  const Finished row = rowtide({"inspect", run(), "--row", "C3:17"});
+  EXPECT_TRUE(contains(row.out, "C3:17\n  weights ")) << row.out << row.err;
+  for (const char* wrong : {"C3", "C3:x", "C99:1", "C3:-1", "C3:99999999"}) {
+    EXPECT_EQ(rowtide({"inspect", run(), "--row", wrong}).exit_code, 2) << wrong;
+  }
+  const Finished eval = rowtide({"eval", run(), "--data", file()});
+  EXPECT_EQ(eval.exit_code, 0) << eval.err;
+  EXPECT_TRUE(contains(eval.out, "AUC")) << eval.out;
+  EXPECT_EQ(rowtide({"eval", run(), "--data", "/nowhere.tsv"}).exit_code, 3);
+}
+
+TEST_F(CommandLineTest, ARunIsNotOverwrittenAndResumesOnlyAsItWas) {
+  ASSERT_EQ(train({"--steps", "3"}).exit_code, 0);
+  const Finished again = train();
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_TRUE(contains(again.err, "--resume")) << again.err;
+  const Finished changed = train({"--resume", "--set", "optimizer.learning_rate=0.5"});
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_TRUE(contains(changed.err, "optimizer.learning_rate was 0.01 and is now 0.5"))
+      << changed.err;
+}
+
+TEST_F(CommandLineTest, PausedAndResumedEqualsUninterrupted) {
+  ASSERT_EQ(train({}, "whole").exit_code, 0);
+  ASSERT_EQ(train({"--steps", "17"}).exit_code, 0);
+  EXPECT_EQ(metrics().back()["steps"], 17);
+  // Tiers and threads may change on the way.
+  ASSERT_EQ(train({"--resume", "--steps", "30", "--set", "tiers.policy=lru", "--set",
+                   "run.threads=1", "--set", "tiers.hbm_bytes=1MiB"})
+                .exit_code,
+            0);
+  ASSERT_EQ(train({"--resume"}).exit_code, 0);
+  EXPECT_EQ(metrics().back()["digest"], metrics("whole").back()["digest"]);
+  EXPECT_EQ(metrics().back()["auc"], metrics("whole").back()["auc"]);
+  EXPECT_EQ(losses(), losses("whole"));
+}
+
+TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
+  const std::vector<std::string> long_run = {"--set", "run.epochs=3"};
+  ASSERT_EQ(train(long_run, "whole").exit_code, 0);
+  Program program(scratch_, train_arguments(long_run));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 12));
+  program.signal(SIGINT);
+  const Finished stopped = program.wait();
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  ASSERT_EQ(metrics().back()["event"], "interrupted") << "it ended before the signal came";
+  EXPECT_TRUE(contains(stopped.out, "--resume")) << stopped.out;
+  EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state interrupted'"));
+
+  auto resume = long_run;
+  resume.push_back("--resume");
+  ASSERT_EQ(train(resume).exit_code, 0);
+  EXPECT_EQ(metrics().back()["digest"], metrics("whole").back()["digest"]);
+  EXPECT_EQ(losses(), losses("whole"));
+}
+
+TEST_F(CommandLineTest, AllInMemoryGivesTheSameDigest) {
+  ASSERT_EQ(train().exit_code, 0);
+  const Finished memory =
+      train({"--set", "tiers.hbm_bytes=64MiB", "--set", "tiers.ssd=[]"}, "memory");
+  ASSERT_EQ(memory.exit_code, 0) << memory.err;
+  EXPECT_EQ(metrics().back()["digest"], metrics("memory").back()["digest"]);
+}
+
+TEST_F(CommandLineTest, ALossThatIsNoNumberStopsTheRunAndKeepsTheCommit) {
+  const std::vector<std::string> hot = {
+      "--set", "optimizer.embedding=sgd",      "--set", "optimizer.dense=sgd",
+      "--set", "optimizer.learning_rate=1000", "--set", "run.commit_every=1"};
+  const Finished finished = train(hot);
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "at learning rate 1000; the last commit, at step "))
+      << finished.err;
+  EXPECT_EQ(metrics().back()["event"], "failed");
+  EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
+}
+
+TEST_F(CommandLineTest, PlanSaysWhatARunTakes) {
+  const Finished plan = rowtide({"plan", config()});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  for (const char* part :
+       {"hbm", "ddr", "ssd", "dense part", "reader", "process at start", "least"}) {
+    EXPECT_TRUE(contains(plan.out, part)) << part << "\n" << plan.out;
+  }
+  EXPECT_EQ(rowtide({"plan", config(), "--set", "tiers.hbm_bytes=4096"}).exit_code, 2);
+}
+
+// Killed at moments drawn by seed, in steps and in commits, and resumed until the end.
+TEST_F(CommandLineTest, TwentyKillsChangeNothingSlow) {
+  const std::vector<std::string> often = {"--set", "run.epochs=2", "--set", "run.commit_every=7"};
+  ASSERT_EQ(train(often, "whole").exit_code, 0);
+  auto resume = often;
+  resume.push_back("--resume");
+  std::mt19937 random(1);
+  int kills = 0;
+  for (int round = 0; kills < 20; ++round) {
+    ASSERT_LT(round, 60) << "most runs ended before they were killed";
+    const std::string name = "run" + std::to_string(round);
+    for (int part = 0; part < 3; ++part) {
+      Program program(scratch_, train_arguments(resume, name));
+      const std::string text = read_file(scratch_.file(name) + "/metrics.jsonl");
+      const long lines = std::count(text.begin(), text.end(), '\n');
+      wait_for_lines(scratch_.file(name), "metrics.jsonl", lines / 2 + long(random() % 40));
+      const auto until =
+          std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 20000);
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      program.signal(SIGKILL);
+      kills += program.wait().exit_code == -1;
+    }
+    const Finished finished = train(resume, name);
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    ASSERT_EQ(metrics(name).back()["digest"], metrics("whole").back()["digest"]) << name;
+    ASSERT_EQ(losses(name), losses("whole")) << name;
+  }
+}
+
+TEST(InterruptDeathTest, TheSecondCtrlCEndsAtOnceWith130) {
+  EXPECT_EXIT(
+      {
+        watch_for_interrupts();
+        ::raise(SIGINT);
+        if (!interrupt_requested()) std::exit(1);
+        ::raise(SIGINT);
+      },
+      ::testing::ExitedWithCode(130), "once more ends at once");
+}
+
+}  // namespace
+}  // namespace rowtide

@@ -1,0 +1,91 @@
+#include "trainer/memory_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "trainer/config_options.h"
+#include "trainer/config_resolve.h"
+#include "trainer/run_record.h"
+
+namespace rowtide {
+namespace {
+
+constexpr uint64_t kDenseFields = 13;
+constexpr uint64_t kChunkBytes = 256 << 10;  // of text that the reader parses at a time
+constexpr uint64_t kLineBytes = 230;         // of a Criteo row, about
+constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
+
+// What a parsed row takes: label, integers, ids.
+uint64_t row_bytes(const Config& config) {
+  return sizeof(float) * (1 + kDenseFields) + sizeof(int64_t) * config.model.tables.size();
+}
+
+uint64_t reader_bytes(const Config& config) {
+  const CriteoReaderOptions options = reader_options(config, {}, 0, 0, {});
+  const uint64_t chunks =
+      options.threads + 2 + options.batches_ahead * options.batch * kLineBytes / kChunkBytes;
+  const uint64_t chunk_bytes = kChunkBytes + kChunkBytes / kLineBytes * row_bytes(config);
+  const uint64_t one = chunks * chunk_bytes + kInflateBytes;
+  const bool evaluates = !config.data.eval_files.empty() || config.data.eval_fraction > 0;
+  return one * (evaluates ? 2 : 1);
+}
+
+// Labels and integers of the batches that wait for their step, and one batch as it is read.
+uint64_t batch_bytes(const Config& config) {
+  const uint64_t waiting = config.tiers.known_batches * sizeof(float) * (1 + kDenseFields);
+  return config.data.batch * (waiting + row_bytes(config) + sizeof(int64_t) * 26);
+}
+
+// Pooled embeddings and their gradient.
+uint64_t pooled_bytes(const Config& config) {
+  return 2 * config.data.batch * config.model.tables.size() * config.model.dim * sizeof(float);
+}
+
+std::string format(const char* pattern, const std::string& a, const std::string& b,
+                   const std::string& c) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, a.c_str(), b.c_str(), c.c_str());
+  return text;
+}
+
+}  // namespace
+
+Plan plan_run(const Config& config, const std::string& directory) {
+  Plan plan = Runtime::plan(runtime_options(config, directory, {}));
+  const auto add = [&](const char* what, uint64_t bytes) {
+    plan.lines.push_back({"process", what, bytes});
+  };
+  add("dense part", Dlrm::predict_bytes(dlrm_options(config)));
+  add("pooled embeddings and their gradient", pooled_bytes(config));
+  add("batches that wait", batch_bytes(config));
+  add("reader", reader_bytes(config));
+  add("process at start", resident_bytes());
+  return plan;
+}
+
+std::string describe_plan(const Plan& plan, const Config& config) {
+  std::string out;
+  uint64_t memory = 0;
+  for (const PlanLine& line : plan.lines) {
+    out += format("%-8s %-44s %12s\n", line.tier, line.what, readable_size(double(line.bytes)));
+    if (line.tier != "ssd") memory += line.bytes;
+  }
+  uint64_t ssd_budget = 0;
+  for (const SsdConfig& ssd : config.tiers.ssd) ssd_budget += ssd.bytes;
+  out += "\n         planned        budget         least\n";
+  const std::tuple<const char*, uint64_t, uint64_t, uint64_t> tiers[] = {
+      {"hbm", plan.hbm_bytes, config.tiers.hbm_bytes, plan.least_hbm_bytes},
+      {"ddr", plan.ddr_bytes, config.tiers.ddr_bytes, plan.least_ddr_bytes},
+      {"ssd", plan.ssd_bytes, ssd_budget, plan.least_ssd_bytes}};
+  for (const auto& [name, planned, budget, least] : tiers) {
+    out += std::string(name) + "   " +
+           format("%13s %13s %13s\n", readable_size(double(planned)), readable_size(double(budget)),
+                  readable_size(double(least)));
+  }
+  out += "all memory, the process included: " + readable_size(double(memory)) + "\n";
+  out += "batches placed ahead: " + std::to_string(plan.placed_batches) + "\n";
+  for (const std::string& warning : plan.warnings) out += "warning: " + warning + "\n";
+  return out;
+}
+
+}  // namespace rowtide

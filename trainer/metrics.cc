@@ -1,0 +1,89 @@
+#include "trainer/metrics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/status.h"
+
+namespace rowtide {
+namespace {
+
+// ln(1 + e^x), for any x.
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+double sigmoid(double x) {
+  const double e = std::exp(-std::abs(x));
+  return (x < 0 ? e : 1.0) / (1.0 + e);
+}
+
+// Sorts as the float does; both zeros are one value.
+uint32_t sortable(float logit) {
+  const uint32_t bits = std::bit_cast<uint32_t>(logit + 0.0f);
+  return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+// The chance that a positive ranks above a negative, a tie counting half.  `keys` are sorted and
+// hold the label in their lowest bit.
+double area_under_curve(const std::vector<uint64_t>& keys, double positives, double negatives) {
+  double pairs = 0, below = 0;  // pairs won; negatives seen so far
+  for (size_t first = 0; first < keys.size();) {
+    size_t last = first;
+    double tied_positives = 0;
+    for (; last < keys.size() && keys[last] >> 1 == keys[first] >> 1; ++last) {
+      tied_positives += static_cast<double>(keys[last] & 1);
+    }
+    const double tied_negatives = static_cast<double>(last - first) - tied_positives;
+    pairs += tied_positives * (below + tied_negatives / 2);
+    below += tied_negatives;
+    first = last;
+  }
+  return pairs / (positives * negatives);
+}
+
+}  // namespace
+
+void QualityMeter::add(std::span<const float> logits, std::span<const float> labels) {
+  ROWTIDE_CHECK(logits.size() == labels.size());
+  logits_.insert(logits_.end(), logits.begin(), logits.end());
+  labels_.insert(labels_.end(), labels.begin(), labels.end());
+}
+
+Quality QualityMeter::quality() const {
+  constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+  Quality q{.samples = logits_.size(),
+            .logloss = kUndefined,
+            .ne = kUndefined,
+            .auc = kUndefined,
+            .calibration = kUndefined};
+  if (q.samples == 0) return q;
+
+  std::vector<uint64_t> keys(q.samples);
+  double loss = 0, predicted = 0;
+  for (size_t i = 0; i < q.samples; ++i) {
+    const bool clicked = labels_[i] > 0.5f;
+    q.positives += clicked;
+    loss += softplus(clicked ? -double{logits_[i]} : double{logits_[i]});
+    predicted += sigmoid(logits_[i]);
+    keys[i] = uint64_t{sortable(logits_[i])} << 1 | clicked;
+  }
+  std::sort(keys.begin(), keys.end());
+
+  const double n = static_cast<double>(q.samples), positives = static_cast<double>(q.positives);
+  q.logloss = loss / n;
+  if (q.positives > 0) q.calibration = predicted / positives;
+  if (q.positives > 0 && q.positives < q.samples) {
+    const double rate = positives / n;
+    q.ne = q.logloss / -(rate * std::log(rate) + (1 - rate) * std::log1p(-rate));
+    q.auc = area_under_curve(keys, positives, n - positives);
+  }
+  return q;
+}
+
+void QualityMeter::clear() {
+  logits_.clear();
+  labels_.clear();
+}
+
+}  // namespace rowtide

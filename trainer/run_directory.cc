@@ -1,0 +1,103 @@
+#include "trainer/run_directory.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "trainer/config_resolve.h"
+#include "trainer/config_toml.h"
+
+namespace rowtide {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status disk_error(const std::string& what, int error) {
+  return {error == ENOSPC || error == EDQUOT ? Code::kNoSpace : Code::kIo,
+          what + ": " + std::strerror(error)};
+}
+
+// Whether the directory holds a run; empty ones, and those not there, do not.
+Result<bool> holds_run(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(fs::path(path) / "config.toml", error)) return true;
+  if (!fs::exists(path, error)) return false;
+  if (!fs::is_directory(path, error)) return {Code::kInvalid, path + " is no directory"};
+  const bool empty = fs::is_empty(path, error);
+  if (error) return disk_error(path, error.value());
+  if (!empty) {
+    return {Code::kInvalid, path + " holds files that are no run: name another run.directory"};
+  }
+  return false;
+}
+
+Status check_old_config(const std::string& directory, const Config& config) {
+  const auto before = RunDirectory::read_config(directory);
+  if (!before.ok()) return before.status();
+  if (Status status = check_resume(*before, config); !status.ok()) {
+    return {status.code(), directory + ": " + status.message()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
+  RunDirectory run;
+  run.path_ = config.run.directory;
+  const auto there = holds_run(run.path_);
+  if (!there.ok()) return there.status();
+  run.resumed_ = *there;
+  if (run.resumed_ && !resume) {
+    return {Code::kInvalid, run.path_ + " holds a run: go on with it by --resume, or name " +
+                                "another by --set run.directory=NAME"};
+  }
+  if (run.resumed_) ROWTIDE_TRY(check_old_config(run.path_, config));
+  std::error_code error;
+  fs::create_directories(run.path_, error);
+  if (error) return disk_error("cannot make " + run.path_, error.value());
+  ROWTIDE_TRY(replace_file(run.file("config.toml"), write_config(config)));
+  return run;
+}
+
+Result<Config> RunDirectory::read_config(const std::string& directory) {
+  std::error_code error;
+  const std::string path = directory + "/config.toml";
+  if (!fs::exists(path, error)) {
+    return {Code::kNotFound, directory + " holds no run: there is no config.toml"};
+  }
+  return load_config(path);
+}
+
+RunLog::RunLog(const std::string& path) : file_(std::fopen(path.c_str(), "ae")) {}
+
+void RunLog::write(const std::string& line) {
+  if (file_ == nullptr) return;
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  localtime_r(&now, &parts);
+  char time[32];
+  std::strftime(time, sizeof time, "%F %T", &parts);
+  // One call for each line: stdio's lock keeps them whole.
+  std::fprintf(file_.get(), "%s  %s\n", time, line.c_str());
+  std::fflush(file_.get());
+}
+
+Status replace_file(const std::string& path, const std::string& content) {
+  const std::string part = path + ".part";
+  std::FILE* const file = std::fopen(part.c_str(), "we");
+  if (file == nullptr) return disk_error("cannot write " + part, errno);
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  const int write_error = errno;
+  if (std::fclose(file) != 0 || !written) {
+    const int close_error = errno;
+    std::remove(part.c_str());
+    return disk_error("cannot write " + path, written ? close_error : write_error);
+  }
+  if (std::rename(part.c_str(), path.c_str()) != 0) return disk_error("cannot name " + path, errno);
+  return {};
+}
+
+}  // namespace rowtide

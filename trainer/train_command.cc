@@ -1,0 +1,138 @@
+// rowtide train — a run from its configuration to its report.
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "trainer/commands.h"
+#include "trainer/config_toml.h"
+#include "trainer/console.h"
+#include "trainer/interrupt.h"
+#include "trainer/memory_plan.h"
+#include "trainer/metrics_log.h"
+#include "trainer/report.h"
+#include "trainer/run_directory.h"
+#include "trainer/run_summary.h"
+#include "trainer/train_loop.h"
+
+namespace rowtide {
+namespace {
+
+// What can be known to fail is said before anything is written.
+Failure check_beforehand(const Config& config, const Plan& plan) {
+  ROWTIDE_TRY_PART(Part::kConfig, plan.status);
+  if (config.data.files.empty()) {
+    return {{Code::kInvalid, "data.files names no file to train on"}, Part::kConfig};
+  }
+  for (const auto* files : {&config.data.files, &config.data.eval_files}) {
+    if (files->empty()) continue;
+    ROWTIDE_TRY_PART(Part::kData,
+                     CriteoReader::open(reader_options(config, *files, 0, 1, {})).status());
+  }
+  return {};
+}
+
+class TrainRun {
+ public:
+  TrainRun(Config config, const TrainArguments& arguments)
+      : config_(std::move(config)), arguments_(arguments) {}
+
+  Failure run() {
+    Plan plan = plan_run(config_, config_.run.directory);
+    if (Failure failure = check_beforehand(config_, plan); !failure.ok()) return failure;
+    auto directory = RunDirectory::prepare(config_, arguments_.resume);
+    ROWTIDE_TRY_PART(Part::kRuntime, directory.status());
+    directory_ = std::move(*directory);
+    log_.emplace(directory_.file("run.log"));
+    if (Failure failure = open_model(std::move(plan)); !failure.ok()) return failure;
+    return train();
+  }
+
+ private:
+  void say(const std::string& line) {
+    console_.say(line);
+    log_->write(line);
+  }
+
+  Failure open_model(Plan plan) {
+    log_line_ = [this](const std::string& line) { say(line); };
+    if (Failure failure = TrainedModel::open(config_, directory_.path(), log_line_, model_);
+        !failure.ok()) {
+      return failure;
+    }
+    const Stats stats = model_->runtime->stats();
+    start_ = {.config = config_,
+              .plan = std::move(plan.lines),
+              .instruction_set = stats.instruction_set,
+              .io_engine = stats.io_engine,
+              .file_system = stats.file_system,
+              .step = model_->position.steps};
+    auto metrics = MetricsLog::open(directory_.file("metrics.jsonl"), arguments_.resume, start_);
+    ROWTIDE_TRY_PART(Part::kRuntime, metrics.status());
+    metrics_.emplace(std::move(*metrics));
+    if (arguments_.resume) {
+      say(model_->runtime->commits() == 0
+              ? "there is no commit yet: beginning"
+              : "going on after step " + std::to_string(model_->position.steps));
+    }
+    return {};
+  }
+
+  Failure train() {
+    TrainLoop loop(*model_, *metrics_, console_, {arguments_.steps, log_line_});
+    Failure failure = loop.run();
+    EndRecord end = loop.end_record(failure);
+    if (failure.ok() && config_.run.digest) {
+      const auto digest = model_->digest();
+      if (digest.ok())
+        end.digest = digest->to_string();
+      else
+        failure = {digest.status(), Part::kRuntime};
+    }
+    if (failure.ok() && end.event == "interrupted") {
+      end.message = "to go on: rowtide train " + arguments_.config + " --resume";
+    }
+    return leave(std::move(end), std::move(failure));
+  }
+
+  // The last line of metrics, the report and the table, however the run ended.
+  Failure leave(EndRecord end, Failure failure) {
+    Status status = metrics_->end(end);
+    if (status.ok()) {
+      status = write_report(directory_.file("metrics.jsonl"), directory_.file("report.html"));
+    }
+    log_->write(end.event + " after step " + std::to_string(end.last.steps) +
+                (end.message.empty() ? "" : ": " + end.message));
+    if (!failure.ok()) return failure;  // it says more than what came after it
+    ROWTIDE_TRY_PART(Part::kRuntime, status);
+    std::printf("%s\n%s  %-14s%s\n", directory_.path().c_str(), describe_run(end, start_).c_str(),
+                "report", directory_.file("report.html").c_str());
+    if (!end.message.empty()) std::printf("%s\n", end.message.c_str());
+    return {};
+  }
+
+  const Config config_;
+  const TrainArguments& arguments_;
+  Console console_;
+  RunDirectory directory_;
+  std::optional<RunLog> log_;
+  LogLine log_line_;
+  StartRecord start_;
+  std::unique_ptr<TrainedModel> model_;
+  std::optional<MetricsLog> metrics_;
+};
+
+}  // namespace
+
+int train_command(const TrainArguments& arguments) {
+  auto config = load_config(arguments.config, arguments.sets);
+  Failure failure{config.status(), Part::kConfig};
+  if (failure.ok()) {
+    watch_for_interrupts();
+    failure = TrainRun(std::move(*config), arguments).run();
+  }
+  return finish_command(failure);
+}
+
+}  // namespace rowtide
