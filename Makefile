@@ -76,6 +76,7 @@ define lanes_rule
 $(OUT)/%_lanes.cc.$1.o: %_lanes.cc
 	@echo "  CXX  $$< ($1)"; mkdir -p $$(@D)
 	$$Q$$(CXX) $$(CXXFLAGS) $$(lanes.$1) -DROWTIDE_LANES=$1 -MMD -MP -c $$< -o $$@
+	@! nm -C $$@ | grep ' [Wu] ' || { echo "$$<: the linker could take these for another machine"; exit 1; }
 endef
 $(foreach l,$(LANES),$(eval $(call lanes_rule,$l)))
 $(OUT)/%.cc.o: %.cc
