@@ -12,6 +12,8 @@
 #include "kernels/dense_linear.h"
 #include "kernels/dense_product.h"
 #include "kernels/instruction_set.h"
+#include "runtime/base/carver.h"
+#include "runtime/base/host_arena.h"
 #include "trainer/dlrm.h"
 
 namespace rowtide {
@@ -74,6 +76,8 @@ class ProductsAlone {
     add_chain(model.dense_features, model.bottom, false);
     const uint32_t vectors = model.embeddings + 1;
     add_chain(model.dim + vectors * (vectors - 1) / 2, model.top, true);
+    arena_ = HostArena::reserve(lay(nullptr), "the products alone").value();
+    lay(arena_.bytes());
   }
 
   void run() {
@@ -91,8 +95,7 @@ class ProductsAlone {
   struct Layer {
     uint64_t in, out;
     bool input_gradient;
-    size_t x;  // of its input in values_ and gradients_; its output follows
-    std::vector<float> w, dw;
+    float *x, *y, *dx, *dy, *w, *dw;
   };
   struct Tile {
     size_t layer;
@@ -100,49 +103,59 @@ class ProductsAlone {
   };
 
   void add_chain(uint64_t in, const std::vector<uint32_t>& widths, bool input_gradient) {
-    add_values(in);
     for (uint64_t out : widths) {
       for (uint64_t first = 0; first < out; first += 128) {
         tiles_.push_back({layers_.size(), first, std::min<uint64_t>(128, out - first)});
       }
-      layers_.push_back({in, out, input_gradient, values_.size() - 1, floats(in * out, 2),
-                         std::vector<float>(in * out)});
-      add_values(out);
+      layers_.push_back({.in = in, .out = out, .input_gradient = input_gradient});
       in = out;
       input_gradient = true;
     }
   }
-  void add_values(uint64_t width) {
-    values_.push_back(floats(batch_ * width, 1));
-    gradients_.push_back(values_.back());
+
+  // A layer's y is the next one's x, or unused if the next one begins a chain.
+  uint64_t lay(std::byte* memory) {
+    Carver carver(memory);
+    const auto filled = [&](uint64_t n) {
+      float* array = carver.take<float>(n);
+      for (uint64_t i = 0; array != nullptr && i < n; ++i) array[i] = 0.01f * (i % 7) - 0.03f;
+      return array;
+    };
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      Layer& layer = layers_[l];
+      const bool chained = l > 0 && layers_[l - 1].out == layer.in;
+      layer.x = chained ? layers_[l - 1].y : filled(batch_ * layer.in);
+      layer.dx = chained ? layers_[l - 1].dy : filled(batch_ * layer.in);
+      layer.y = filled(batch_ * layer.out);
+      layer.dy = filled(batch_ * layer.out);
+      layer.w = filled(layer.in * layer.out);
+      layer.dw = filled(layer.in * layer.out);
+    }
+    return carver.used();
   }
 
   uint64_t samples(uint64_t first) const { return std::min(kDenseBlock, batch_ - first); }
   void forward(Layer& l, uint64_t first) {
-    dense_product_cpu({values_[l.x].data() + first * l.in, l.in, false, l.w.data(), l.in, true,
-                       values_[l.x + 1].data() + first * l.out, l.out, samples(first), l.out,
-                       l.in});
+    dense_product_cpu({l.x + first * l.in, l.in, false, l.w, l.in, true, l.y + first * l.out, l.out,
+                       samples(first), l.out, l.in});
   }
   void input_gradient(Layer& l, uint64_t first) {
     if (!l.input_gradient) return;
-    dense_product_cpu({gradients_[l.x + 1].data() + first * l.out, l.out, false, l.w.data(), l.in,
-                       false, gradients_[l.x].data() + first * l.in, l.in, samples(first), l.in,
-                       l.out});
+    dense_product_cpu({l.dy + first * l.out, l.out, false, l.w, l.in, false, l.dx + first * l.in,
+                       l.in, samples(first), l.in, l.out});
   }
   void weight_gradient(const Tile& tile) {
     Layer& l = layers_[tile.layer];
     for (uint64_t s = 0; s < batch_; s += kDenseBlock) {
-      dense_product_cpu({gradients_[l.x + 1].data() + s * l.out + tile.first, l.out, true,
-                         values_[l.x].data() + s * l.in, l.in, false,
-                         l.dw.data() + tile.first * l.in, l.in, tile.outputs, l.in, samples(s),
-                         s > 0});
+      dense_product_cpu({l.dy + s * l.out + tile.first, l.out, true, l.x + s * l.in, l.in, false,
+                         l.dw + tile.first * l.in, l.in, tile.outputs, l.in, samples(s), s > 0});
     }
   }
 
   uint64_t batch_;
   Parallel& parallel_;
   std::vector<Layer> layers_;
-  std::vector<std::vector<float>> values_, gradients_;
+  HostArena arena_;
   std::vector<Tile> tiles_;
 };
 

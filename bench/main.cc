@@ -11,6 +11,7 @@ namespace rowtide {
 [[gnu::weak]] int bench_train(int argc, char** argv);
 [[gnu::weak]] int bench_storage(int argc, char** argv);
 [[gnu::weak]] int bench_policy(int argc, char** argv);
+[[gnu::weak]] int bench_reader(int argc, char** argv);
 
 namespace {
 
@@ -24,6 +25,7 @@ const Bench kBenches[] = {
     {"dense", bench_dense, "the dense part in samples/s beside its matrix products"},
     {"train", bench_train, "whole training steps in samples/s"},
     {"storage", bench_storage, "the cold store beside the device itself"},
+    {"reader", bench_reader, "Criteo files in MB/s beside the decompressor"},
     {"policy", bench_policy, "hit rates of policies over a trace"},
 };
 

@@ -131,7 +131,7 @@ def train(a, model, tables, labels, dense, ids):
     make = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}[a.dense_optimizer]
     optimizer = make(model.parameters(), lr=a.learning_rate,
                      **({"eps": a.eps} if a.dense_optimizer == "adagrad" else {}))
-    loss_of, loss, step = nn.BCEWithLogitsLoss(), 0.0, 0
+    loss_of, loss, step = nn.BCEWithLogitsLoss(), torch.tensor(0.0), 0
     for first in range(0, len(labels), a.batch):
         if a.steps and step == a.steps:
             break
@@ -145,7 +145,7 @@ def train(a, model, tables, labels, dense, ids):
         optimizer.step()
         tables.update(rows, pooled.grad, rate, a.eps)
         step += 1
-    return step, float(loss)
+    return step, loss.item()
 
 
 def predict(a, model, tables, dense, ids):

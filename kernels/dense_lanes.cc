@@ -172,36 +172,54 @@ void dot_interaction(const DotInteraction& op) {
   }
 }
 
-// Elements [d, d + kStrips * kStrip) of one row of pairs: dz_i = sum of g[j] * z_j, dz_j += g[j] *
-// z_i.
-template <uint32_t kStrips>
+// Rows [i, i + kRows) of pairs, in elements [d, d + kStrips * kStrip): dz_i = sum of g_ij * z_j
+// over j < i, and dz_j += g_ij * z_i.  Two rows share the loads and stores of dz_j.
+template <uint32_t kRows, uint32_t kStrips>
 void gradient_of_strips(const float* g, uint32_t i, uint32_t d, const Vectors<const float>& z,
                         const Vectors<float>& dz) {
-  Strip sum[kStrips] = {}, zi[kStrips];
-  for (uint32_t k = 0; k < kStrips; ++k) zi[k] = strip_at(z[i] + d + k * kStrip);
+  static_assert(kRows <= 2);
+  const float* const gs[] = {g, g + i};  // row i has i pairs
+  Strip sum[kRows][kStrips] = {}, row[kRows][kStrips];
+  for (uint32_t r = 0; r < kRows; ++r) {
+    for (uint32_t k = 0; k < kStrips; ++k) row[r][k] = strip_at(z[i + r] + d + k * kStrip);
+  }
   for (uint32_t j = 0; j < i; ++j) {
-    const float* zj = z[j] + d;
-    float* dzj = dz[j] + d;
     for (uint32_t k = 0; k < kStrips; ++k) {
-      sum[k] += g[j] * strip_at(zj + k * kStrip);
-      put_strip(dzj + k * kStrip, strip_at(dzj + k * kStrip) + g[j] * zi[k]);
+      float* to = dz[j] + d + k * kStrip;
+      const Strip zj = strip_at(z[j] + d + k * kStrip);
+      Strip dzj = strip_at(to);
+      for (uint32_t r = 0; r < kRows; ++r) {
+        sum[r][k] += gs[r][j] * zj;
+        dzj += gs[r][j] * row[r][k];
+      }
+      put_strip(to, dzj);
     }
   }
-  for (uint32_t k = 0; k < kStrips; ++k) put_strip(dz[i] + d + k * kStrip, sum[k]);
+  for (uint32_t k = 0; k < kStrips; ++k) {
+    if (kRows == 2) {
+      sum[0][k] += gs[1][i] * row[kRows - 1][k];
+      sum[kRows - 1][k] += gs[1][i] * row[0][k];
+    }
+    for (uint32_t r = 0; r < kRows; ++r) put_strip(dz[i + r] + d + k * kStrip, sum[r][k]);
+  }
 }
 
-void gradient_of_row(const float* g, uint32_t i, const Vectors<const float>& z,
-                     const Vectors<float>& dz) {
+template <uint32_t kRows>
+void gradient_of_rows(const float* g, uint32_t i, const Vectors<const float>& z,
+                      const Vectors<float>& dz) {
   uint32_t d = 0;
-  for (; d + 4 * kStrip <= z.dim; d += 4 * kStrip) gradient_of_strips<4>(g, i, d, z, dz);
-  for (; d + kStrip <= z.dim; d += kStrip) gradient_of_strips<1>(g, i, d, z, dz);
+  for (; d + 2 * kStrip <= z.dim; d += 2 * kStrip) gradient_of_strips<kRows, 2>(g, i, d, z, dz);
+  for (; d + kStrip <= z.dim; d += kStrip) gradient_of_strips<kRows, 1>(g, i, d, z, dz);
   for (; d < z.dim; ++d) {
-    float sum = 0;
-    for (uint32_t j = 0; j < i; ++j) {
-      sum += g[j] * z[j][d];
-      dz[j][d] += g[j] * z[i][d];
+    for (uint32_t r = i; r < i + kRows; ++r) {
+      float sum = 0;
+      for (uint32_t j = 0; j < r; ++j) {
+        const float pair = g[dot_interaction_pairs(r) - dot_interaction_pairs(i) + j];
+        sum += pair * z[j][d];
+        dz[j][d] += pair * z[r][d];
+      }
+      dz[r][d] = sum;
     }
-    dz[i][d] = sum;
   }
 }
 
@@ -213,9 +231,11 @@ void dot_interaction_gradient(const DotInteractionGradient& op) {
                                op.others_gradient + others, op.dim};
     const float* g = op.gradient + s * op.gradient_stride;
     copy(g, op.dim, dz[0]);
-    for (uint32_t i = 1; i < op.vectors; ++i) {
-      gradient_of_row(g + op.dim + dot_interaction_pairs(i), i, z, dz);
+    uint32_t i = 1;
+    for (; i + 2 <= op.vectors; i += 2) {
+      gradient_of_rows<2>(g + op.dim + dot_interaction_pairs(i), i, z, dz);
     }
+    if (i < op.vectors) gradient_of_rows<1>(g + op.dim + dot_interaction_pairs(i), i, z, dz);
   }
 }
 

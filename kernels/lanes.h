@@ -14,7 +14,7 @@
 #ifndef ROWTIDE_LANES
 #define ROWTIDE_LANES scalar
 #endif
-#if defined(__AVX2__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -51,6 +51,27 @@ inline Floats<K> load(const float* from) {
 template <uint32_t K>
 inline void store(float* to, Floats<K> v) {
   __builtin_memcpy(to, &v, sizeof v);
+}
+
+// A store past the caches.  REQUIRES: `to` is aligned to the vector; finish_streams() before anyone
+// else reads it.
+template <uint32_t K>
+inline void stream(float* to, Floats<K> v) {
+#if defined(__AVX512F__)
+  if constexpr (K == 16) return _mm512_stream_ps(to, v);
+#endif
+#if defined(__AVX2__)
+  if constexpr (K == 8) return _mm256_stream_ps(to, v);
+#endif
+#if defined(__x86_64__)
+  if constexpr (K == 4) return _mm_stream_ps(to, v);
+#endif
+  store<K>(to, v);
+}
+inline void finish_streams() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
 }
 
 // The three ways a weight is stored.

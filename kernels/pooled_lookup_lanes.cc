@@ -12,11 +12,27 @@ constexpr uint32_t kBytesAhead = 2048;
 constexpr uint32_t kMostRowsAhead = 24;
 constexpr uint32_t kMostBytesOfARow = 1024;  // the hardware prefetcher sees the rest coming
 
+// An output larger than an L2 cache is written past it: no line is read only to be overwritten.
+// That gives a half more rows/s, and a fifth more with the time of the reader that follows; rows
+// of more than 256 bytes lose by it, they have their lines asked for instead.
+constexpr uint64_t kLeastStreamedBytes = 1 << 20;
+constexpr uint32_t kMostStreamedRow = 256;
+constexpr uint64_t kBagsAhead = 8;
+
+template <uint32_t K>
+bool streams(const PooledLookup& op) {
+  const uint64_t row = op.format.width * sizeof(float), vector = K * sizeof(float);
+  const uint64_t stride = op.out_stride * sizeof(float);
+  return row <= kMostStreamedRow && op.bags * stride >= kLeastStreamedBytes && row % vector == 0 &&
+         stride % vector == 0 && reinterpret_cast<uintptr_t>(op.out) % vector == 0;
+}
+
 template <typename Element>
 struct Rows {
   using Stored = typename Element::Stored;
 
-  Rows(const PooledLookup& op, int64_t end_id)
+  // Asks for the first rows of ids [begin, end).
+  Rows(const PooledLookup& op, int64_t begin_id, int64_t end_id)
       : base(op.planes.weights),
         stride(op.planes.weight_stride),
         slots(op.slots),
@@ -26,6 +42,7 @@ struct Rows {
     ahead = kBytesAhead / bytes + 2;
     if (ahead > kMostRowsAhead) ahead = kMostRowsAhead;
     if (bytes > kMostBytesOfARow) bytes = kMostBytesOfARow;
+    for (int64_t i = begin_id - ahead; i < begin_id; ++i) prefetch_after(i);
   }
 
   const Stored* at(uint32_t index) const {
@@ -46,8 +63,8 @@ struct Rows {
 };
 
 template <typename Element, bool kWeighted, uint32_t K, uint32_t N>
-inline void pool_bag(const PooledLookup& op, const Rows<Element>& rows, uint64_t bag,
-                     Panel<K, N> panel) {
+[[gnu::always_inline]] inline void pool_bag(const PooledLookup& op, const Rows<Element>& rows,
+                                            uint64_t bag, Panel<K, N> panel, bool streamed) {
   const int64_t begin = op.offsets[bag], end = op.offsets[bag + 1];
   Floats<K> sum[N] = {};
   for (int64_t i = begin; i < end; ++i) {
@@ -65,31 +82,42 @@ inline void pool_bag(const PooledLookup& op, const Rows<Element>& rows, uint64_t
     for (uint32_t n = 0; n < N; ++n) sum[n] = sum[n] / length;
   }
   float* out = op.out + bag * op.out_stride;
+  if (streamed) {
+    for (uint32_t n = 0; n < N; ++n) stream<K>(out + panel.column(n), sum[n]);
+    return;
+  }
+  if (panel.first == 0 && bag + kBagsAhead < op.bags) {
+    prefetch_lines(out + kBagsAhead * op.out_stride, op.format.width * sizeof(float));
+  }
   for (uint32_t n = 0; n < N; ++n) store<K>(out + panel.column(n), sum[n]);
 }
 
 template <typename Element, bool kWeighted, uint32_t K, uint32_t N>
 void pool_bags(const PooledLookup& op, uint64_t begin, uint64_t end) {
-  const Rows<Element> rows(op, op.offsets[end]);
+  const Rows<Element> rows(op, op.offsets[begin], op.offsets[end]);
   const auto panel = Panel<K, N>::ending_at(0, op.format.width);
-  for (uint64_t bag = begin; bag < end; ++bag) pool_bag<Element, kWeighted>(op, rows, bag, panel);
+  const bool streamed = streams<K>(op);
+  for (uint64_t bag = begin; bag < end; ++bag) {
+    pool_bag<Element, kWeighted>(op, rows, bag, panel, streamed);
+  }
+  if (streamed) finish_streams();
 }
 
 // Rows wider than one panel: all panels of a bag before the next bag, while its rows are in cache.
 template <typename Element, bool kWeighted>
 void pool_wide(const PooledLookup& op, uint64_t begin, uint64_t end) {
   constexpr uint32_t kStep = kPanel * kVector;
-  const Rows<Element> rows(op, op.offsets[end]);
+  const Rows<Element> rows(op, op.offsets[begin], op.offsets[end]);
   const uint32_t width = op.format.width;
   for (uint64_t bag = begin; bag < end; ++bag) {
     uint32_t column = 0;
     for (; column + kStep <= width; column += kStep) {
       const auto panel = Panel<kVector, kPanel>::ending_at(column, column + kStep);
-      pool_bag<Element, kWeighted>(op, rows, bag, panel);
+      pool_bag<Element, kWeighted>(op, rows, bag, panel, false);
     }
     if (column == width) continue;
     const auto panel = Panel<kVector, kPanel>::ending_at(width - kStep, width);
-    pool_bag<Element, kWeighted>(op, rows, bag, panel);
+    pool_bag<Element, kWeighted>(op, rows, bag, panel, false);
   }
 }
 
@@ -145,7 +173,8 @@ template <typename Element>
 void copy_rows(const PooledLookup& op, uint64_t begin, uint64_t end) {
   const int64_t first = op.offsets[0];
   const uint32_t width = op.format.width;
-  const Rows<Element> rows(op, first + static_cast<int64_t>(end));
+  const Rows<Element> rows(op, first + static_cast<int64_t>(begin),
+                           first + static_cast<int64_t>(end));
   for (uint64_t n = begin; n < end; ++n) {
     const int64_t i = first + static_cast<int64_t>(n);
     rows.prefetch_after(i);

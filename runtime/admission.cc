@@ -1,31 +1,36 @@
 #include "runtime/admission.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <unordered_map>
 
 namespace rowtide {
 namespace {
 
-// Reads lines "table:row" of a profile into keys.
-Status read_profile(const RuntimeOptions& options, std::unordered_set<Key>* keys) {
+// Calls visit(table, row) for each line "table:row" of the profile.
+template <typename Visit>
+Status read_profile(const RuntimeOptions& options, Visit&& visit) {
   std::ifstream file(options.profile);
   if (!file) return {Code::kNotFound, "profile " + options.profile + " cannot be read"};
+  std::unordered_map<std::string, uint32_t> index;
+  for (uint32_t t = 0; t < options.tables.size(); ++t) index.emplace(options.tables[t].name, t);
   std::string line;
   for (uint64_t number = 1; std::getline(file, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
     const size_t colon = line.rfind(':');
-    const std::string table = line.substr(0, colon);
+    const auto table = index.find(line.substr(0, colon));
+    const char* digits = colon == std::string::npos ? "" : line.c_str() + colon + 1;
     char* end = nullptr;
-    const uint64_t row =
-        colon == std::string::npos ? 0 : std::strtoull(line.c_str() + colon + 1, &end, 10);
-    size_t t = 0;
-    while (t < options.tables.size() && options.tables[t].name != table) ++t;
-    if (end == nullptr || *end != 0 || end == line.c_str() + colon + 1 ||
-        t == options.tables.size() || row >= options.tables[t].rows) {
+    const uint64_t row = std::strtoull(digits, &end, 10);
+    if (end == digits || *end != 0 || *digits < '0' || *digits > '9' || table == index.end() ||
+        row >= options.tables[table->second].rows) {
       return {Code::kInvalid, options.profile + ":" + std::to_string(number) +
                                   ": expected table:row, found \"" + line + "\""};
     }
-    keys->insert(make_key(static_cast<uint32_t>(t), row));
+    visit(table->second, row);
   }
   return {};
 }
@@ -38,8 +43,7 @@ Status check_admission(const RuntimeOptions& options) {
     return {Code::kInvalid,
             "admission \"" + options.admission + "\" is none of always, count, profile"};
   }
-  std::unordered_set<Key> keys;
-  return read_profile(options, &keys);
+  return read_profile(options, [](uint32_t, uint64_t) {});
 }
 
 Admission::Admission(const RuntimeOptions& options, const Layout& layout, Carver& ddr)
@@ -53,12 +57,26 @@ Admission::Admission(const RuntimeOptions& options, const Layout& layout, Carver
     seen_ = ddr.take<uint8_t>(capacity_);
   }
   if (kind_ == Kind::kProfile) {
-    std::unordered_set<Key> named;  // by index; keys carry the table's id
-    (void)read_profile(options, &named);
-    for (Key key : named) {
-      profile_.insert(make_key(layout.tables[table_of(key)].id, row_of(key)));
-    }
+    uint64_t lines = 0;
+    (void)read_profile(options, [&](uint32_t, uint64_t) { ++lines; });
+    capacity_ = lines * 2 + 1;
+    named_ = ddr.take<Key>(capacity_);
+    if (named_ == nullptr) return;
+    std::fill_n(named_, capacity_, kNoKey);
+    (void)read_profile(options, [&](uint32_t table, uint64_t row) {
+      // The file may have grown meanwhile; what has no room is not admitted.
+      if (added_ == lines) return;
+      ++added_;
+      const Key key = make_key(layout.tables[table].id, row);
+      *named(key) = key;
+    });
   }
+}
+
+Key* Admission::named(Key key) const {
+  uint64_t at = mix64(key) % capacity_;
+  while (named_[at] != key && named_[at] != kNoKey) at = at + 1 == capacity_ ? 0 : at + 1;
+  return named_ + at;
 }
 
 bool Admission::seen_before(Key key) {
@@ -87,7 +105,7 @@ void Admission::judge(const Key* keys, uint32_t begin, uint32_t end, uint8_t* re
         refused[u] = !seen_before(keys[u]);
         break;
       case Kind::kProfile:
-        refused[u] = profile_.count(keys[u]) == 0;
+        refused[u] = *named(keys[u]) == kNoKey;
         break;
     }
   }

@@ -8,8 +8,6 @@
 // A pure function of the batches, in order.  A refused row is served and updated all the same.
 
 #include <string>
-#include <unordered_set>
-#include <vector>
 
 #include "runtime/base/carver.h"
 #include "runtime/layout.h"
@@ -30,12 +28,13 @@ class Admission {
   enum class Kind { kAlways, kCount, kProfile };
 
   bool seen_before(Key key);
+  Key* named(Key key) const;  // where the profile has it, or would have it
 
   Kind kind_;
   uint8_t* seen_ = nullptr;  // (capacity) a Bloom filter of two bits of its own per key
-  uint64_t capacity_ = 0;    // bytes
+  Key* named_ = nullptr;     // (capacity) the profile's keys, open addressing; kNoKey: free
+  uint64_t capacity_ = 0;
   uint64_t added_ = 0;
-  std::unordered_set<Key> profile_;
 };
 
 }  // namespace rowtide

@@ -1,5 +1,6 @@
 #include "runtime/engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -32,12 +33,19 @@ Result<uint32_t> Runtime::Engine::submit(const Batch& batch) {
     std::lock_guard lock(submit_mutex_);
     known_of(step).step = step;
     copier_->copy(batch, known_of(step));
-    skipped_ids_ += known_of(step).skipped;
   }
   std::lock_guard lock(mutex_);
+  skipped_ids_ += known_of(step).skipped;
   schedule_.submit();
   mover_wakes_.notify_all();
   return step;
+}
+
+Step::State* Runtime::Engine::start(uint32_t step) {
+  Step::State& state = step_states_[step % step_states_.size()];
+  state.step = step;
+  state.forwarded = state.has_weights_gradient = false;
+  return &state;
 }
 
 void Runtime::Engine::end_of_input() {
@@ -53,13 +61,18 @@ Status Runtime::Engine::forward(uint32_t step, const Values<float>& out) {
   bool failed_reads;
   {
     std::unique_lock lock(mutex_);
-    if (evaluation_open_) return {Code::kBusy, "an evaluation is open"};
-    ROWTIDE_TRY(schedule_.forward(step));
+    if (!schedule_.forwarded(step)) {
+      if (evaluation_open_) return {Code::kBusy, "an evaluation is open"};
+      ROWTIDE_TRY(schedule_.forward(step));
+    }
     retry_ = true;  // of a move that the log refused
     mover_wakes_.notify_all();
     Stopwatch watch(&stall_s_);
     const auto over = [&] { return arrived_ > step || (!blocked_.ok() && !retry_); };
-    while (!caller_wakes_.wait_for(lock, kSayWhoWaits, over)) log_wait(step);
+    if (!caller_wakes_.wait_for(lock, kSayWhoWaits, over)) {
+      log_wait(step);
+      caller_wakes_.wait(lock, over);
+    }
     if (arrived_ <= step) return blocked_;
     failed_reads = failed_reads_ > 0;
   }
@@ -93,21 +106,24 @@ Status Runtime::Engine::check_gradient(uint32_t step, const Values<const float>&
   return {};
 }
 
-void Runtime::Engine::add_weights_gradient(uint32_t step, const Values<const float>& gradient,
-                                           std::span<float> out, bool add) {
-  ops_->weights_gradient(known_of(step), placed_of(step), gradient, out.data(), add);
+void Runtime::Engine::weights_gradient(Step::State& state, const Values<const float>& gradient,
+                                       std::span<float> out) {
+  if (out.empty()) return;
+  ops_->weights_gradient(known_of(state.step), placed_of(state.step), gradient, out.data(),
+                         /*add=*/state.has_weights_gradient);
+  state.has_weights_gradient = true;
 }
 
 void Runtime::Engine::copy_gradient(uint32_t step, const Values<const float>& gradient,
                                     Gradients::Part* part) {
   const KnownBatch& known = known_of(step);
-  std::memcpy(part->pooled, gradient.pooled.data(), gradient.pooled.size_bytes());
+  std::copy(gradient.pooled.begin(), gradient.pooled.end(), part->pooled);
   for (uint32_t f = 0; f < layout_.features.size(); ++f) {
     const FeatureLayout& feature = layout_.features[f];
     if (feature.pooling != Pooling::kNone) continue;
     const uint64_t ids = known.offsets[(f + 1) * known.samples] - known.offsets[f * known.samples];
-    std::memcpy(part->sequences[feature.sequence], gradient.sequences[feature.sequence],
-                ids * feature.width * sizeof(float));
+    std::copy_n(gradient.sequences[feature.sequence], ids * feature.width,
+                part->sequences[feature.sequence]);
   }
 }
 
@@ -117,20 +133,26 @@ Values<const float> Runtime::Engine::view(uint32_t step, const Gradients::Part& 
       .sequences = {const_cast<const float* const*>(part.sequences.data()), part.sequences.size()}};
 }
 
-void Runtime::Engine::apply(uint32_t step, std::span<const Values<const float>> parts,
+void Runtime::Engine::apply(Step::State& state, const Values<const float>* last,
                             const ApplyOptions& options) {
+  const KnownBatch& known = known_of(state.step);
   {
     Stopwatch watch(&apply_s_);
-    ops_->apply(known_of(step), placed_of(step), parts, options, first_step_ + step);
+    state.values.clear();
+    for (Gradients::Part* part : state.parts) state.values.push_back(view(state.step, *part));
+    if (last != nullptr) state.values.push_back(*last);
+    ops_->apply(known, placed_of(state.step), state.values, options, first_step_ + state.step);
   }
   ++applied_steps_;
-  applied_samples_ += known_of(step).samples;
-  end(step);
+  applied_samples_ += known.samples;
+  end(state);
 }
 
-void Runtime::Engine::end(uint32_t step) {
+void Runtime::Engine::end(Step::State& state) {
+  for (Gradients::Part* part : state.parts) gradients_->give_back(part);
+  state.parts.clear();
   std::lock_guard lock(mutex_);
-  schedule_.end(step);
+  schedule_.end(state.step);
   mover_wakes_.notify_all();
 }
 

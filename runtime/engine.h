@@ -8,7 +8,6 @@
 // step that uses it is announced as placed and arrived, or after all steps that used it ended.
 
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -27,15 +26,31 @@
 #include "runtime/rowtide.h"
 #include "runtime/schedule.h"
 #include "runtime/step_ops.h"
-#include "runtime/table_list.h"
 #include "runtime/tiers.h"
 
 namespace rowtide {
+
+// What a Step of the caller's refers to; one for each step that may be submitted and not ended.
+struct Step::State {
+  Runtime::Engine* engine = nullptr;
+  uint32_t step = 0;  // counted from the runtime's first
+  bool forwarded = false, has_weights_gradient = false;
+  std::vector<Gradients::Part*> parts;      // handed over by backward()
+  std::vector<Values<const float>> values;  // of the parts, for apply()
+};
+
+struct Evaluation::State {
+  Runtime::Engine* engine = nullptr;
+};
 
 class Runtime::Engine {
  public:
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
   ~Engine();
+
+  // Those of a step just submitted, and of the evaluation.
+  Step::State* start(uint32_t step);
+  Evaluation::State* evaluation() { return &evaluation_state_; }
 
   // As in rowtide.h; steps are counted from first_step().
   Result<uint32_t> submit(const Batch& batch);
@@ -44,13 +59,14 @@ class Runtime::Engine {
   void log_wait(uint32_t step) const;
   Status check_gradient(uint32_t step, const Values<const float>& gradient,
                         std::span<float> weights_gradient) const;
-  void add_weights_gradient(uint32_t step, const Values<const float>& gradient,
-                            std::span<float> out, bool add);
+  // Writes it for the first part that asks for it, adds for later ones.
+  void weights_gradient(Step::State& state, const Values<const float>& gradient,
+                        std::span<float> out);
   void copy_gradient(uint32_t step, const Values<const float>& gradient, Gradients::Part* part);
-  Values<const float> view(uint32_t step, const Gradients::Part& part) const;
-  void apply(uint32_t step, std::span<const Values<const float>> parts,
-             const ApplyOptions& options);
-  void end(uint32_t step);
+  // With the parts handed over and, if it is not null, `last`.
+  void apply(Step::State& state, const Values<const float>* last, const ApplyOptions& options);
+  // The state may be another step's afterwards.
+  void end(Step::State& state);
   Gradients& gradients() { return *gradients_; }
   const RuntimeOptions& options() const { return options_; }
 
@@ -74,6 +90,8 @@ class Runtime::Engine {
  private:
   Engine(RuntimeOptions options, Layout layout);
 
+  Values<const float> view(uint32_t step, const Gradients::Part& part) const;
+
   // Opening (engine_open.cc).
   Status open_store();
   Status reserve();
@@ -85,12 +103,24 @@ class Runtime::Engine {
   void place(uint32_t step, uint32_t window_end);
   bool finish_moves();  // false: the log refused; blocked_ says why
   void place_residents(uint32_t step);
-  bool fill_resident(const TableLayout& table, Key key, Slot slot);
+  void fill_resident(const TableLayout& table, Key key, Slot slot);
   void count_hits(const KnownBatch& known, const PlacedBatch& placed);
   void publish_arrivals();  // REQUIRES: mutex_ held
   void log_write_error();
-  // Runs `work` in the mover between two steps and waits for it.
-  Status request(const std::function<Status()>& work);
+  // Runs `work` in the mover between two steps and waits for it.  After the moves of the steps
+  // placed so far, whose error, if the log refuses them, is its own; or `any_time`.
+  struct Request {
+    Status (*call)(void*);
+    void* work;
+    bool any_time;
+  };
+  template <typename Work>
+  Status request(Work&& work, bool any_time = false) {
+    using Pointer = std::remove_reference_t<Work>*;
+    return run_request({[](void* w) { return (*static_cast<Pointer>(w))(); },
+                        const_cast<void*>(static_cast<const void*>(&work)), any_time});
+  }
+  Status run_request(const Request& request);
   Status place_evaluation();
   Status reread_void_rows(const KnownBatch& known, PlacedBatch& placed);
 
@@ -127,9 +157,11 @@ class Runtime::Engine {
   std::unique_ptr<BatchCopier> copier_;
   std::unique_ptr<Gradients> gradients_;
   std::unique_ptr<StepOps> ops_;
+  std::vector<Step::State> step_states_;  // (L + 1) by step
+  Evaluation::State evaluation_state_;
   std::vector<CommitArray> arrays_;
   uint64_t commits_ = 0, first_step_ = 0;
-  uint64_t applied_steps_ = 0, applied_samples_ = 0, skipped_ids_ = 0;
+  uint64_t applied_steps_ = 0, applied_samples_ = 0;
   double stall_s_ = 0, forward_s_ = 0, apply_s_ = 0, commit_s_ = 0, evaluate_s_ = 0;
 
   // Shared, under mutex_.
@@ -139,7 +171,8 @@ class Runtime::Engine {
   uint32_t arrived_ = 0;  // all rows of all steps below are in place
   bool evaluation_open_ = false;
   bool stop_ = false;
-  const std::function<Status()>* request_ = nullptr;
+  uint64_t skipped_ids_ = 0;
+  const Request* request_ = nullptr;
   bool request_done_ = false;
   Status request_status_;
   Status blocked_;  // why the log takes no more; the mover waits for a retry
@@ -148,11 +181,11 @@ class Runtime::Engine {
 
   // The mover's.
   std::unique_ptr<ColdStore> store_;
-  TableList table_list_;
   std::vector<KnownBatch> known_;  // written by submit before the step is known
   std::vector<PlacedBatch> placed_;
   KnownBatch evaluation_known_;
   PlacedBatch evaluation_placed_;
+  std::vector<Slot> next_eval_slot_;  // (groups)
   std::vector<GroupTier> tiers_;
   std::vector<GroupDirectory> directories_;
   std::unique_ptr<Fetch> fetch_;
@@ -162,7 +195,7 @@ class Runtime::Engine {
   uint32_t prepared_ = ~0u;  // the step that prepare() looked at last
   uint32_t p_ = 0;           // with which it fits
   struct GroupMoves {
-    std::vector<Move> moves;
+    std::span<const Move> moves;
     size_t next = 0;
   };
   std::vector<GroupMoves> moves_;

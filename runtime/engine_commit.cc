@@ -22,7 +22,8 @@ Status Runtime::Engine::append_record(uint32_t group, Key key, std::span<const s
                                       std::span<const std::byte> state) {
   if (store_ == nullptr) return {Code::kUnavailable, "there is no SSD directory"};
   for (;;) {
-    Result<bool> accepted = store_->append(group, key, epoch_, weights, state);
+    Result<bool> accepted =
+        store_->append(layout_.groups[group].record_type, key, epoch_, weights, state);
     if (!accepted.ok()) return accepted.status();
     if (*accepted) return {};
     fetch_->poll(/*wait=*/true);
@@ -73,7 +74,7 @@ Status Runtime::Engine::commit(std::vector<CommitArray> arrays) {
   header.commits = commits_ + 1;
   CommitContent content;
   content.epoch = epoch_;
-  content.meta = table_list_.to_meta(header);
+  content.meta = layout_.table_list.to_meta(header);
   for (const CommitArray& array : arrays) {
     content.arrays.push_back({array.name, array.dtype, array.shape, array.bytes});
   }
@@ -149,7 +150,7 @@ Result<Digest> Runtime::Engine::digest(std::span<const CommitArray> dense) {
 
 Stats Runtime::Engine::stats() {
   Stats stats;
-  (void)request([&]() -> Status {
+  const auto look = [&]() -> Status {
     for (uint32_t t = 0; t < layout_.tables.size(); ++t) {
       const Hits& hits = hits_[t];
       stats.tables.push_back({layout_.tables[t].name, hits.hbm, hits.ddr, hits.ssd, hits.fresh,
@@ -185,7 +186,8 @@ Stats Runtime::Engine::stats() {
     stats.io_engine = store_->engine_name();
     stats.file_system = store_->file_system();
     return {};
-  });
+  };
+  (void)request(look, /*any_time=*/true);
   stats.hbm_tier.bytes_used = layout_.plan.hbm_bytes;
   stats.hbm_tier.bytes_budget = options_.hbm_bytes;
   stats.ddr_tier.bytes_used = layout_.plan.ddr_bytes;
@@ -197,7 +199,10 @@ Stats Runtime::Engine::stats() {
   stats.apply_s = apply_s_;
   stats.commit_s = commit_s_;
   stats.evaluate_s = evaluate_s_;
-  stats.skipped_ids = skipped_ids_;
+  {
+    std::lock_guard lock(mutex_);
+    stats.skipped_ids = skipped_ids_;
+  }
   stats.instruction_set = instruction_set_name(instruction_set());
   return stats;
 }

@@ -10,11 +10,12 @@ void Runtime::Engine::run_mover() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (request_ != nullptr) {
-      const std::function<Status()>* work = request_;
+      const Request& request = *request_;
       lock.unlock();
-      Status status = finish_moves() ? (*work)() : Status();
+      const bool run = finish_moves() || request.any_time;
+      Status status = run ? request.call(request.work) : Status();
       lock.lock();
-      request_status_ = blocked_.ok() ? status : blocked_;
+      request_status_ = run ? status : blocked_;
       request_ = nullptr;
       request_done_ = true;
       publish_arrivals();
@@ -56,9 +57,9 @@ void Runtime::Engine::publish_arrivals() {
   while (arrived_ < placed && placed_of(arrived_).reads_pending == 0) ++arrived_;
 }
 
-Status Runtime::Engine::request(const std::function<Status()>& work) {
+Status Runtime::Engine::run_request(const Request& request) {
   std::unique_lock lock(mutex_);
-  request_ = &work;
+  request_ = &request;
   request_done_ = false;
   mover_wakes_.notify_all();
   caller_wakes_.wait(lock, [&] { return request_done_; });
@@ -90,7 +91,7 @@ void Runtime::Engine::prepare(uint32_t step) {
     p_ = p;
     if (missing == 0) break;
     if (p == floor) {
-      for (GroupDirectory& directory : directories_) directory.forget(known);
+      for (GroupDirectory& directory : directories_) directory.forget();
       placed.status = {Code::kNoSpace,
                        "step " + std::to_string(first_step_ + step) + " does not fit: " +
                            std::to_string(missing) + " transit slots are missing; hbm_bytes = " +
@@ -140,7 +141,7 @@ void Runtime::Engine::place(uint32_t step, uint32_t window_end) {
                                 .found = placed.found,
                                 .refused = placed.refused};
       for (uint32_t g = 0; g < directories_.size(); ++g) {
-        directories_[g].place(batch, over, moves_[g].moves);
+        moves_[g] = {.moves = directories_[g].place(batch, over)};
       }
       placed_lowered_ += p_ < layout_.placed;
       place_residents(step);
@@ -188,7 +189,7 @@ bool Runtime::Engine::finish_moves() {
         tier.unique_hits += 1;
       }
     }
-    moves.clear();
+    moves = {};
     next = 0;
   }
   fetch_->poll(/*wait=*/false);
@@ -212,25 +213,30 @@ void Runtime::Engine::place_residents(uint32_t step) {
   for (uint32_t f = 0; f < layout_.features.size(); ++f) {
     const TableLayout& table = layout_.tables[layout_.features[f].table];
     if (!table.resident) continue;
+    const GroupTier& tier = tiers_[table.group];
     const uint32_t end = known.rows.feature_rows[f + 1];
     for (uint32_t u = known.rows.feature_rows[f]; u < end; ++u) {
-      placed.slots[u] = table.base + static_cast<Slot>(row_of(known.rows.keys[u]));
-      placed.found[u] =
-          fill_resident(table, known.rows.keys[u], placed.slots[u]) ? Found::kBelow : Found::kHot;
+      const Slot slot = table.base + static_cast<Slot>(row_of(known.rows.keys[u]));
+      placed.slots[u] = slot;
+      placed.found[u] = Found::kHot;
+      // Once it is used a step in flight may write the flags, so they are only read here.
+      if ((tier.flags(slot) & kUsed) != 0) continue;
+      placed.found[u] = Found::kBelow;
+      fill_resident(table, known.rows.keys[u], slot);
+      tier.set_flags(slot, tier.flags(slot) | kUsed);
     }
   }
 }
 
-bool Runtime::Engine::fill_resident(const TableLayout& table, Key key, Slot slot) {
+void Runtime::Engine::fill_resident(const TableLayout& table, Key key, Slot slot) {
   const GroupTier& tier = tiers_[table.group];
-  if ((tier.flags(slot) & kPresent) != 0) return false;
+  if ((tier.flags(slot) & kPresent) != 0) return;
   fetch_->initialise(key, table.group, slot);
-  tier.set_flags(slot, kPresent);
-  return true;
+  tier.set_flags(slot, tier.flags(slot) | kPresent);
 }
 
 // Rows found below are counted when their move knows whether they were ever written; resident ones
-// that were never read are new.
+// that no step ever named are new.
 void Runtime::Engine::count_hits(const KnownBatch& known, const PlacedBatch& placed) {
   for (uint32_t f = 0; f < layout_.features.size(); ++f) {
     const uint32_t t = layout_.features[f].table;
@@ -252,8 +258,8 @@ Status Runtime::Engine::place_evaluation() {
   KnownBatch& known = evaluation_known_;
   PlacedBatch& placed = evaluation_placed_;
   placed.arrange(layout_, known);
-  std::vector<Slot> next;
-  for (const GroupLayout& group : layout_.groups) next.push_back(group.eval_base());
+  std::vector<Slot>& next = next_eval_slot_;
+  for (size_t g = 0; g < next.size(); ++g) next[g] = layout_.groups[g].eval_base();
   for (uint32_t f = 0; f < layout_.features.size(); ++f) {
     const TableLayout& table = layout_.tables[layout_.features[f].table];
     const GroupTier& tier = tiers_[table.group];

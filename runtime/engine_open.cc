@@ -41,25 +41,18 @@ Result<std::unique_ptr<Runtime::Engine>> Runtime::Engine::open(RuntimeOptions op
 }
 
 Status Runtime::Engine::open_store() {
-  CommitHeader header;
   if (!layout_.store.directories.empty()) {
     auto store = ColdStore::open(layout_.store);
     if (!store.ok()) return store.status();
     store_ = std::move(*store);
-    const CommitContent& commit = store_->last_commit();
-    if (commit.epoch > 0) {
-      auto list = TableList::parse(commit.meta, &header);
-      if (!list.ok()) return list.status();
-      table_list_ = std::move(*list);
-      for (const NamedArray& array : commit.arrays) {
-        arrays_.push_back({array.name, array.dtype, array.shape, array.bytes});
-      }
+    for (const NamedArray& array : store_->last_commit().arrays) {
+      arrays_.push_back({array.name, array.dtype, array.shape, array.bytes});
     }
     epoch_ = store_->next_epoch();
   }
-  first_step_ = header.step;
-  commits_ = header.commits;
-  ROWTIDE_TRY(table_list_.assign_ids(options_.seed, &layout_));
+  first_step_ = layout_.last_commit.step;
+  schedule_.set_first(first_step_);
+  commits_ = layout_.last_commit.commits;
   for (uint32_t t = 0; t < layout_.tables.size(); ++t) {
     const uint32_t id = layout_.tables[t].id;
     if (id >= index_of_id_.size()) index_of_id_.resize(id + 1, kNoTable);
@@ -69,6 +62,19 @@ Status Runtime::Engine::open_store() {
 }
 
 Status Runtime::Engine::reserve() {
+  // Arenas take pages as they are touched, so that each alone would be granted.
+  const Plan& plan = layout_.plan;
+  const uint64_t need = plan.hbm_bytes + plan.ddr_bytes, there = available_host_bytes();
+  if (need > there) {
+    const auto largest =
+        std::max_element(plan.lines.begin(), plan.lines.end(),
+                         [](const PlanLine& a, const PlanLine& b) { return a.bytes < b.bytes; });
+    return {Code::kNoSpace, "the tables need " + std::to_string(need) + " bytes of host memory (" +
+                                std::to_string(plan.hbm_bytes) + " hot, " +
+                                std::to_string(plan.ddr_bytes) + " warm and buffers; most of all " +
+                                largest->what + ", " + std::to_string(largest->bytes) + "), " +
+                                std::to_string(there) + " are there"};
+  }
   auto hbm = HostArena::reserve(layout_.plan.hbm_bytes, "the hot tier");
   if (!hbm.ok()) return hbm.status();
   hbm_ = std::move(*hbm);
@@ -105,6 +111,14 @@ Status Runtime::Engine::reserve() {
   ops_ = std::make_unique<StepOps>(layout_, options_, tiers_, parallel_);
   record_.resize(record_bytes);
   moves_.resize(layout_.groups.size());
+  next_eval_slot_.resize(layout_.groups.size());
+  step_states_.resize(layout_.known + 1);
+  for (Step::State& state : step_states_) {
+    state.engine = this;
+    state.parts.reserve(options_.gradient_parts);
+    state.values.reserve(options_.gradient_parts + 1);
+  }
+  evaluation_state_.engine = this;
   hits_.resize(layout_.tables.size());
   ROWTIDE_CHECK(hot.used() <= hbm_.size() && host.used() <= ddr_.size());
   return {};
@@ -121,7 +135,7 @@ Status Runtime::Engine::load_residents() {
     if (table == nullptr || !table->resident) return {};
     const Slot slot = table->base + static_cast<Slot>(row_of(key));
     tiers_[table->group].store(slot, payload.data());
-    tiers_[table->group].set_flags(slot, kPresent);
+    tiers_[table->group].set_flags(slot, kPresent | kUsed);
     return {};
   });
 }

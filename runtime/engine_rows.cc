@@ -68,8 +68,8 @@ Status Runtime::Engine::read_row(const TableLayout& table, Key key, std::byte* r
   } else if (at.place == Place::kWarm && (tier.warm_flags[at.slot] & kVoid) == 0) {
     std::memcpy(record, tier.warm_record(at.slot), tier.record_bytes);
   } else {
-    // Through an evaluation slot: none is in use between two steps.
-    const Slot slot = layout_.groups[table.group].eval_base();
+    // Through the evaluation slot that no evaluation takes.
+    const Slot slot = layout_.groups[table.group].resident_base() - 1;
     fetch_->read(key, table.group, slot, evaluation_placed_);
     fetch_->settle(evaluation_placed_);
     if ((tier.hot_flags[slot] & kVoid) != 0) return fetch_->read_error();
@@ -83,7 +83,7 @@ Status Runtime::Engine::write_row(const TableLayout& table, Key key, const std::
   if (table.resident) {
     const Slot slot = table.base + static_cast<Slot>(row_of(key));
     tier.store(slot, record);
-    tier.set_flags(slot, kPresent | kDirty);
+    tier.set_flags(slot, kPresent | kUsed | kDirty);
     return {};
   }
   const GroupDirectory::Address at = directories_[table.group].find(key);

@@ -65,10 +65,11 @@ Result<bool> Fetch::to_log(const Move& move, uint32_t group) {
   if ((flags & (kDirty | kVoid)) == kDirty) {
     const std::byte* record = warm ? tier.warm_record(move.source) : nullptr;
     const GroupLayout& shape = layout_.groups[group];
-    auto accepted = warm ? store_->append(group, move.key, epoch_, {record, shape.weight_bytes},
-                                          {record + shape.weight_bytes, shape.state_bytes})
-                         : store_->append(group, move.key, epoch_, tier.weight_span(move.source),
-                                          tier.state_span(move.source));
+    auto accepted =
+        warm ? store_->append(shape.record_type, move.key, epoch_, {record, shape.weight_bytes},
+                              {record + shape.weight_bytes, shape.state_bytes})
+             : store_->append(shape.record_type, move.key, epoch_, tier.weight_span(move.source),
+                              tier.state_span(move.source));
     if (!accepted.ok() || !*accepted) return accepted;
     ++counters_.appended;
   } else {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
 #include "runtime/admission.h"
 #include "runtime/fetch.h"
@@ -18,6 +20,10 @@ namespace {
 // Of the hot budget, resident tables may take half unless all tables fit: the rest serves the sets
 // of the large tables.
 constexpr uint64_t kResidentShare = 2;
+constexpr int kMostThreads = 4096;
+constexpr uint32_t kMostParts = 4096;
+constexpr uint64_t kMostTransit = 1u << 30;
+constexpr uint64_t kTransitExtra = 90;  // bytes of a transit slot beside its record, about
 
 std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
 
@@ -26,13 +32,12 @@ Status invalid(const std::string& what) { return {Code::kInvalid, what}; }
 Status check_tables(const RuntimeOptions& o) {
   if (o.tables.empty()) return invalid("no tables");
   if (o.tables.size() >= kMaxTables) return invalid("more than 65534 tables");
+  std::unordered_set<std::string_view> names;
   for (size_t t = 0; t < o.tables.size(); ++t) {
     const TableOptions& table = o.tables[t];
     const std::string name = "table " + (table.name.empty() ? std::to_string(t) : table.name);
     if (table.name.empty()) return invalid(name + " has no name");
-    for (size_t other = 0; other < t; ++other) {
-      if (o.tables[other].name == table.name) return invalid(name + " is given twice");
-    }
+    if (!names.insert(table.name).second) return invalid(name + " is given twice");
     if (table.rows == 0 || table.rows > kMaxRows) {
       return invalid(name + ": rows = " + std::to_string(table.rows) + ", must be 1 to 2^48");
     }
@@ -58,7 +63,18 @@ Status check_options(const RuntimeOptions& o) {
   if (o.max_samples == 0) return invalid("max_samples must be at least 1");
   if (o.max_ids == 0) return invalid("max_ids must be at least 1");
   if (o.max_ids >= kSkipped) return invalid("max_ids must be below 2^32 - 1");
-  if (o.features.size() * o.max_samples >= kSkipped) return invalid("features x max_samples");
+  if (o.max_samples >= kSkipped / o.features.size()) {
+    return invalid("max_samples = " + std::to_string(o.max_samples) + " x " +
+                   std::to_string(o.features.size()) + " features must be below 2^32 - 1");
+  }
+  if (o.threads < 0 || o.threads > kMostThreads) {
+    return invalid("threads = " + std::to_string(o.threads) + ", must be 0 to " +
+                   std::to_string(kMostThreads));
+  }
+  if (o.gradient_parts > kMostParts) {
+    return invalid("gradient_parts = " + std::to_string(o.gradient_parts) + ", must be 0 to " +
+                   std::to_string(kMostParts));
+  }
   if (o.open_steps == 0) return invalid("open_steps must be at least 1");
   if (o.placed_batches + 1 < o.open_steps) {
     return invalid("placed_batches = " + std::to_string(o.placed_batches) +
@@ -123,43 +139,68 @@ void make_features(const RuntimeOptions& o, Layout& layout) {
   }
 }
 
+// At most 2^48 * 49153, so one fits 64 bits and any number of them, each cut at kHuge, as well.
+constexpr uint64_t kHuge = uint64_t{1} << 47;
 uint64_t resident_bytes(const TableLayout& table) {
   return table.rows * (table.format.record_bytes() + 1);
 }
 
-// Residents first: those asked for, then the smallest, within their share of the budget.
-void choose_residents(const RuntimeOptions& o, Layout& layout) {
-  uint64_t all = 0, taken = 0;
-  for (const TableLayout& table : layout.tables) all += resident_bytes(table);
-  const bool no_store = layout.store.directories.empty();
-  std::vector<uint32_t> order;
+// Those that must be: asked for, or, without a store, all.
+void choose_certain_residents(const RuntimeOptions& o, Layout& layout) {
   for (uint32_t t = 0; t < layout.tables.size(); ++t) {
-    order.push_back(t);
-    if (o.tables[t].placement == Placement::kResident) taken += resident_bytes(layout.tables[t]);
+    layout.tables[t].resident =
+        layout.store.directories.empty() || o.tables[t].placement == Placement::kResident;
+  }
+}
+
+// Then the smallest of the others, within their share of the budget and of what is left beyond the
+// least: a table that may be cached is never the reason that a budget does not suffice.
+void choose_more_residents(const RuntimeOptions& o, uint64_t least, Layout& layout) {
+  std::vector<uint32_t> order;
+  uint64_t all = 0;
+  bool any_cached = false;
+  for (uint32_t t = 0; t < layout.tables.size(); ++t) {
+    all += std::min(resident_bytes(layout.tables[t]), kHuge);
+    any_cached |= o.tables[t].placement == Placement::kCached;
+    if (o.tables[t].placement == Placement::kAuto && !layout.tables[t].resident) order.push_back(t);
   }
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return resident_bytes(layout.tables[a]) < resident_bytes(layout.tables[b]);
   });
-  const bool all_fit = all + 4096 * layout.groups.size() <= o.hbm_bytes;
+  uint64_t taken = 0;
+  for (const TableLayout& table : layout.tables) {
+    taken += table.resident ? resident_bytes(table) : 0;
+  }
+  const uint64_t rounding = 1024 * layout.groups.size();
+  const uint64_t share = o.hbm_bytes / kResidentShare;
+  uint64_t left = std::min(share - std::min(share, taken),
+                           o.hbm_bytes - std::min(o.hbm_bytes, least + rounding));
+  const bool all_fit = !any_cached && all + rounding <= o.hbm_bytes;
+  if (all_fit) left = all;
   for (uint32_t t : order) {
     TableLayout& table = layout.tables[t];
-    const uint64_t bytes = resident_bytes(table);
-    const Placement wish = o.tables[t].placement;
-    const bool fits = all_fit || taken + bytes <= o.hbm_bytes / kResidentShare;
-    table.resident = no_store || wish == Placement::kResident ||
-                     (wish == Placement::kAuto && fits && table.rows < kNoSlot);
-    if (table.resident && wish == Placement::kAuto) taken += bytes;
+    GroupLayout& group = layout.groups[table.group];
+    table.resident = resident_bytes(table) <= left && group.hot_slots() + table.rows < kNoSlot / 2;
+    if (!table.resident) continue;
+    left -= resident_bytes(table);
+    group.resident_rows += table.rows;
   }
 }
 
-// B of each group: what its cached features can name in one batch.
-void count_rows(const RuntimeOptions& o, Layout& layout) {
-  for (uint32_t t = 0; t < layout.tables.size(); ++t) {
-    TableLayout& table = layout.tables[t];
+// B of each group: what its cached features can name in one batch; and the least slots for it.
+// Errors: kInvalid, more slots than a Slot can number.
+Status count_rows(const RuntimeOptions& o, Layout& layout) {
+  for (GroupLayout& group : layout.groups) {
+    group.most_rows = group.cached_rows = group.resident_rows = 0;
+  }
+  for (const TableLayout& table : layout.tables) {
     GroupLayout& group = layout.groups[table.group];
     if (table.resident) {
       group.resident_rows += table.rows;
-      continue;
+      if (group.resident_rows < kNoSlot / 2) continue;
+      return invalid("table " + table.name + ": with its " + std::to_string(table.rows) +
+                     " rows a group has more than 2^31 rows that lie whole in the hot tier" +
+                     (layout.store.directories.empty() ? ", as all do without `ssd`" : ""));
     }
     uint64_t ids = 0;
     for (uint32_t f : table.features) ids += layout.features[f].most_ids;
@@ -169,10 +210,16 @@ void count_rows(const RuntimeOptions& o, Layout& layout) {
   for (GroupLayout& group : layout.groups) {
     group.most_rows = std::min(group.most_rows, o.max_ids);
     const uint64_t needed = group.most_rows * o.open_steps;
+    if (needed + group.most_rows >= kMostTransit) {
+      return invalid("max_ids = " + std::to_string(o.max_ids) +
+                     " x (open_steps + 1) must be below " + std::to_string(kMostTransit));
+    }
     group.transit_slots = static_cast<uint32_t>(needed > kWays ? needed - kWays : 0);
-    group.eval_slots = static_cast<uint32_t>(group.most_rows);
+    // One more than an evaluation needs: rows by key pass through it, also while one is open.
+    group.eval_slots = group.most_rows > 0 ? static_cast<uint32_t>(group.most_rows) + 1 : 0;
     group.hot_sets = group.most_rows > 0 ? 1 : 0;
   }
+  return {};
 }
 
 void make_bases(Layout& layout) {
@@ -260,7 +307,9 @@ void share_sets(Layout& layout, uint64_t budget, uint64_t Bytes::*tier,
     per_set[g] = (measure_group(layout, g).*tier - before + 63) / 64;
     group.*sets -= 64;
     const uint64_t enough = (group.cached_rows + group.cached_rows / 3) / kWays + 2;
-    most[g] = std::min<uint64_t>(enough, (kNoSlot / 2) / kWays);
+    const bool hot = tier == &Bytes::hbm;
+    const uint64_t taken = hot ? group.hot_slots() - uint64_t{group.hot_sets} * kWays : 0;
+    most[g] = std::min<uint64_t>(enough, (kNoSlot - taken) / kWays - 1);
   }
   for (int round = 0; round < 8; ++round) {
     const uint64_t used = measure_groups(layout).*tier;
@@ -289,16 +338,20 @@ void share_sets(Layout& layout, uint64_t budget, uint64_t Bytes::*tier,
 
 // Transit slots beyond the least, so that a busy set rarely lowers P: a sixteenth of what is left.
 void grow_transit(const RuntimeOptions& o, Layout& layout) {
-  for (uint32_t g = 0; g < layout.groups.size(); ++g) {
-    GroupLayout& group = layout.groups[g];
+  for (GroupLayout& group : layout.groups) {
     if (group.most_rows == 0) continue;
-    const uint64_t used = measure_groups(layout).hbm;
-    const uint64_t left = o.hbm_bytes > used ? o.hbm_bytes - used : 0;
+    const uint32_t least = group.transit_slots;
+    const uint64_t left = o.hbm_bytes - measure_groups(layout).hbm;
     const uint64_t wanted = group.most_rows * (layout.placed + 1);
-    const uint64_t slots = std::min<uint64_t>(
-        left / 16 / (group.record_bytes() + 32) / layout.groups.size(),
-        wanted > group.transit_slots + kWays ? wanted - kWays - group.transit_slots : 0);
-    group.transit_slots += static_cast<uint32_t>(slots);
+    uint64_t more =
+        std::min({left / 16 / (group.record_bytes() + kTransitExtra) / layout.groups.size(),
+                  wanted > least + kWays ? wanted - kWays - least : 0, kMostTransit - least});
+    // Arrays end at lines and the hash at a power of two, so a few slots may cost far more.
+    for (; more > 0; more /= 2) {
+      group.transit_slots = least + static_cast<uint32_t>(more);
+      if (measure_groups(layout).hbm <= o.hbm_bytes) break;
+      group.transit_slots = least;
+    }
   }
 }
 
@@ -318,11 +371,11 @@ void list_hbm(Layout& layout) {
     line(std::to_string(group.hot_sets) + " sets" + of, uint64_t{group.hot_sets} * kWays * slot);
     line("transit slots" + of, group.transit_slots * slot);
     line("evaluation slots" + of, group.eval_slots * slot);
-    line("directory" + of, measure_group(layout, g).hbm - listed);
+    line("directory and moves" + of, measure_group(layout, g).hbm - listed);
   }
 }
 
-void list_ddr(Layout& layout, std::vector<PlanLine> fixed) {
+void list_ddr(Layout& layout, const std::vector<PlanLine>& fixed) {
   for (uint32_t g = 0; g < layout.groups.size(); ++g) {
     const GroupLayout& group = layout.groups[g];
     const uint64_t records = uint64_t{group.warm_sets} * kWays * (group.record_bytes() + 1);
@@ -351,15 +404,16 @@ uint32_t fitting_p(const Layout& layout) {
 
 void judge_budgets(const RuntimeOptions& o, Layout& layout) {
   Plan& plan = layout.plan;
-  if (plan.least_hbm_bytes > o.hbm_bytes) {
-    plan.status = {Code::kNoSpace, "hbm_bytes: the least that works is " +
-                                       bytes_text(plan.least_hbm_bytes) + ", the budget is " +
-                                       bytes_text(o.hbm_bytes)};
-  } else if (plan.least_ddr_bytes > o.ddr_bytes) {
-    plan.status = {Code::kNoSpace, "ddr_bytes: the least that works is " +
-                                       bytes_text(plan.least_ddr_bytes) + ", the budget is " +
-                                       bytes_text(o.ddr_bytes)};
-  }
+  std::string short_of;
+  const auto compare = [&](const char* name, uint64_t least, uint64_t budget) {
+    if (least <= budget) return;
+    short_of += short_of.empty() ? "" : "; ";
+    short_of += std::string(name) + ": the least that works is " + bytes_text(least) +
+                ", the budget is " + bytes_text(budget);
+  };
+  compare("hbm_bytes", plan.least_hbm_bytes, o.hbm_bytes);
+  compare("ddr_bytes", plan.least_ddr_bytes, o.ddr_bytes);
+  if (!short_of.empty()) plan.status = {Code::kNoSpace, short_of};
   if (plan.placed_batches < layout.placed) {
     plan.warnings.push_back("hbm_bytes holds every batch of " + std::to_string(layout.max_ids) +
                             " ids for placed_batches = " + std::to_string(plan.placed_batches) +
@@ -368,15 +422,31 @@ void judge_budgets(const RuntimeOptions& o, Layout& layout) {
   }
 }
 
+// Ids and record types go on from what the store was made with.
+Status meet_store(const RuntimeOptions& o, Layout& layout) {
+  auto summary = ColdStore::summary(layout.store.directories);
+  if (!summary.ok()) return summary.status();
+  auto list = TableList::of_store(*summary, &layout.last_commit);
+  if (!list.ok()) return list.status();
+  layout.table_list = std::move(*list);
+  ROWTIDE_TRY(layout.table_list.assign_ids(o.seed, &layout));
+  layout.store.tables = layout.table_list.all_rows();
+  for (const TableRows& table : layout.store.tables) layout.store.max_rows += table.rows;
+  std::vector<uint32_t>& types = layout.store.payload_bytes;
+  types = summary->payload_bytes;
+  for (GroupLayout& group : layout.groups) {
+    const auto type = std::find(types.begin(), types.end(), group.record_bytes());
+    group.record_type = static_cast<uint32_t>(type - types.begin());
+    if (type == types.end()) types.push_back(group.record_bytes());
+  }
+  return {};
+}
+
 void make_store_options(const RuntimeOptions& o, Layout& layout) {
   for (const SsdDirectory& d : o.ssd) {
     layout.store.directories.push_back({d.directory, d.bytes});
     layout.plan.ssd_bytes += d.bytes;
   }
-  for (const GroupLayout& group : layout.groups) {
-    layout.store.payload_bytes.push_back(group.record_bytes());
-  }
-  for (const TableLayout& table : layout.tables) layout.store.max_rows += table.rows;
   layout.store.engine = o.io_engine == "io_uring"  ? IoEngine::kUring
                         : o.io_engine == "threads" ? IoEngine::kThreads
                                                    : IoEngine::kAuto;
@@ -397,23 +467,24 @@ Result<Layout> make_layout(const RuntimeOptions& options) {
   make_tables(options, layout);
   make_features(options, layout);
   make_store_options(options, layout);
-  choose_residents(options, layout);
-  count_rows(options, layout);
+  ROWTIDE_TRY(meet_store(options, layout));
+  choose_certain_residents(options, layout);
+  ROWTIDE_TRY(count_rows(options, layout));
 
-  const std::vector<PlanLine> fixed = fixed_ddr(options, layout);
-  const uint64_t fixed_bytes = sum_bytes(fixed);
+  // Host memory depends on the warm sets alone, whatever the hot tier's size.
+  std::vector<PlanLine> fixed = fixed_ddr(options, layout);
+  uint64_t fixed_bytes = sum_bytes(fixed);
   const Bytes least = measure_groups(layout);
   layout.plan.least_hbm_bytes = least.hbm;
   layout.plan.least_ddr_bytes = least.ddr + fixed_bytes;
   if (least.hbm <= options.hbm_bytes && layout.plan.least_ddr_bytes <= options.ddr_bytes) {
+    choose_more_residents(options, least.hbm, layout);
+    ROWTIDE_TRY(count_rows(options, layout));
+    fixed = fixed_ddr(options, layout);
+    fixed_bytes = sum_bytes(fixed);
     grow_transit(options, layout);
     share_sets(layout, options.hbm_bytes, &Bytes::hbm, &GroupLayout::hot_sets);
-    const Bytes now = measure_groups(layout);
-    if (now.ddr + fixed_bytes <= options.ddr_bytes) {
-      share_sets(layout, options.ddr_bytes - fixed_bytes, &Bytes::ddr, &GroupLayout::warm_sets);
-    } else {
-      layout.plan.least_ddr_bytes = now.ddr + fixed_bytes;
-    }
+    share_sets(layout, options.ddr_bytes - fixed_bytes, &Bytes::ddr, &GroupLayout::warm_sets);
   }
   make_bases(layout);
   list_hbm(layout);

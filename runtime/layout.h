@@ -2,7 +2,7 @@
 // layout — from options to numbers: groups, slots, sets, and the bytes of every tier.
 //
 // plan() prints it and open() reserves it: one calculation, so predicted = reserved (design.md,
-// I7). It knows sizes only; it touches no memory and no file.
+// I7).  It knows sizes, and what the store says of its tables; it touches no memory.
 
 #include <string>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "kernels/policies/policy.h"
 #include "kernels/rows.h"
 #include "runtime/rowtide.h"
+#include "runtime/table_list.h"
 #include "storage/cold_store.h"
 
 namespace rowtide {
@@ -32,6 +33,7 @@ struct GroupLayout {
   uint32_t weight_bytes = 0, state_bytes = 0;
   uint64_t most_rows = 0;    // B: distinct non-resident rows of one batch, at most
   uint64_t cached_rows = 0;  // of all its cached tables
+  uint32_t record_type = 0;  // in the log
   uint64_t resident_rows = 0;
   uint32_t hot_sets = 0, warm_sets = 0;
   uint32_t transit_slots = 0, eval_slots = 0;
@@ -64,13 +66,16 @@ struct Layout {
   uint64_t max_samples = 0, max_ids = 0;
   uint32_t known = 0, placed = 0, open_steps = 1;  // L, P
   const Policy* policy = nullptr;
-  ColdStoreOptions store;  // directories empty: no cold tier
+  ColdStoreOptions store;    // directories empty: no cold tier
+  TableList table_list;      // what the store keeps, and new ones
+  CommitHeader last_commit;  // of the store; zero if there is none
   Plan plan;
 
   uint64_t max_bags() const { return features.size() * max_samples; }
 };
 
-// Errors: kInvalid, naming the option.  Budgets that do not suffice are in plan.status.
+// Errors: kInvalid, naming the option or the table that the store keeps in another shape; kIo,
+// kFormat, kCorrupt of the store.  Budgets that do not suffice are in plan.status.
 Result<Layout> make_layout(const RuntimeOptions& options);
 
 }  // namespace rowtide

@@ -30,64 +30,63 @@ GroupDirectory::GroupDirectory(const Layout& layout, uint32_t group, Carver& hbm
     if (table.group == group && !table.resident) features_.push_back(f);
   }
   set_demand_ = hbm.take<SetDemand>(shape.hot_sets);
+  // What grows with the transit slots is part of the hot tier: so the least of one budget does not
+  // depend on the other.
+  expired_miss_ = hbm.take<uint32_t>(shape.transit_slots);
+  moves_ = hbm.take<Move>(3 * shape.most_rows + 2 * uint64_t{shape.transit_slots});
   misses_ = ddr.take<uint32_t>(shape.most_rows);
+  miss_keys_ = ddr.take<Key>(shape.most_rows);
   warm_slot_ = ddr.take<Slot>(shape.most_rows);
-  expired_miss_ = ddr.take<uint32_t>(shape.transit_slots);
 }
 
 template <typename Visit>
-void GroupDirectory::for_each_row(const KnownBatch& batch, Visit&& visit) const {
-  const Key* keys = batch.rows.keys;
+void GroupDirectory::for_each_range(const KnownBatch& batch, Visit&& visit) const {
   for (uint32_t f : features_) {
-    const uint32_t end = batch.rows.feature_rows[f + 1];
-    for (uint32_t u = batch.rows.feature_rows[f]; u < end; ++u) {
-      if (u + kAhead < end) directory_prefetch(hot_, keys[u + kAhead]);
-      visit(u, keys[u]);
-    }
+    visit(batch.rows.feature_rows[f], batch.rows.feature_rows[f + 1]);
   }
 }
 
 bool GroupDirectory::probe(const PlaceBatch& batch, uint32_t over) {
-  forget(*batch.known);
-  for_each_row(*batch.known, [&](uint32_t u, Key key) {
-    Slot slot = directory_find(hot_, key);
-    if (slot == kNoSlot) {
-      const uint32_t transit = transit_.find(key);
+  forget();
+  const Key* keys = batch.known->rows.keys;
+  for_each_range(*batch.known, [&](uint32_t begin, uint32_t end) {
+    directory_probe_cpu({hot_, keys + begin, batch.slots + begin, end - begin});
+    std::fill(batch.found + begin, batch.found + end, Found::kHot);
+    for (uint32_t u = begin; u < end; ++u) {
+      if (batch.slots[u] != kNoSlot) continue;
+      const uint32_t transit = transit_.find(keys[u]);
       if (transit != kNoSlot && transit_.view().last[transit] > over) {
-        slot = transit_base_ + transit;
+        batch.slots[u] = transit_base_ + transit;
+        continue;
       }
+      misses_[miss_count_] = u;
+      miss_keys_[miss_count_++] = keys[u];
     }
-    batch.slots[u] = slot;
-    batch.found[u] = Found::kHot;
-    if (slot == kNoSlot) misses_[miss_count_++] = u;
   });
   count_demand(batch, over);
-  if (demand_ > had_) forget(*batch.known);
+  if (demand_ > had_) forget();
   return demand_ <= had_;
 }
 
-void GroupDirectory::forget(const KnownBatch& batch) {
-  for (uint32_t m = 0; m < miss_count_; ++m) {
-    set_demand_[hot_.set_of(batch.rows.keys[misses_[m]])] = {};
-  }
+void GroupDirectory::forget() {
+  for (uint32_t m = 0; m < miss_count_; ++m) set_demand_[hot_.set_of(miss_keys_[m])] = {};
   miss_count_ = 0;
 }
 
 // Of a set's misses, those beyond its free slots and those that may go must take transit slots.
 void GroupDirectory::count_demand(const PlaceBatch& batch, uint32_t over) {
-  const Key* keys = batch.known->rows.keys;
-  for (uint32_t m = 0; m < miss_count_; ++m) {
-    ++set_demand_[hot_.set_of(keys[misses_[m]])].misses;
-  }
-  for_each_row(*batch.known, [&](uint32_t u, Key) {
-    const Slot slot = batch.slots[u];
-    if (slot >= transit_base_) return;
-    SetDemand& demand = set_demand_[slot / kWays];
-    if (demand.misses > 0) demand.hits |= 1u << slot % kWays;
+  for (uint32_t m = 0; m < miss_count_; ++m) ++set_demand_[hot_.set_of(miss_keys_[m])].misses;
+  for_each_range(*batch.known, [&](uint32_t begin, uint32_t end) {
+    for (uint32_t u = begin; miss_count_ > 0 && u < end; ++u) {
+      const Slot slot = batch.slots[u];
+      if (slot >= transit_base_) continue;
+      SetDemand& demand = set_demand_[slot / kWays];
+      if (demand.misses > 0) demand.hits |= 1u << slot % kWays;
+    }
   });
   demand_ = 0;
   for (uint32_t m = 0; m < miss_count_; ++m) {
-    const uint32_t set = hot_.set_of(keys[misses_[m]]);
+    const uint32_t set = hot_.set_of(miss_keys_[m]);
     SetDemand& demand = set_demand_[set];
     if (demand.misses == 0) continue;  // counted with an earlier row of the set
     const uint32_t room = std::popcount(directory_free(hot_, set) |
@@ -110,42 +109,49 @@ Touch GroupDirectory::touch(const PlaceBatch& batch, uint32_t row) {
   return {.step = batch.step, .count = count, .next_use = next, .tick = tick_};
 }
 
-void GroupDirectory::place(const PlaceBatch& batch, uint32_t over, std::vector<Move>& moves) {
+std::span<const Move> GroupDirectory::place(const PlaceBatch& batch, uint32_t over) {
   uint64_t spare = had_ - demand_;  // transit slots left for refused rows
+  move_count_ = 0;
   mark_warm(batch);
-  empty_transit(batch, over, moves);
-  for_each_row(*batch.known, [&](uint32_t u, Key) {
-    const Slot slot = batch.slots[u];
-    if (slot == kNoSlot) return;
-    const bool in_set = slot < transit_base_;
-    const DirectoryView& view = in_set ? hot_ : transit_.view();
-    const Slot at = in_set ? slot : slot - transit_base_;
-    view.last[at] = batch.step + 1;
-    policy_->hit(view, at, touch(batch, u));
-  });
+  empty_transit(batch, over);
+  touch_hits(batch);
   for (uint32_t m = 0; m < miss_count_; ++m) {
-    if (m + kAhead < miss_count_) {
-      directory_prefetch(hot_, batch.known->rows.keys[misses_[m + kAhead]]);
-    }
-    place_miss(batch, m, over, spare, moves);
+    if (m + kAhead < miss_count_) directory_prefetch(hot_, miss_keys_[m + kAhead]);
+    place_miss(batch, m, over, spare);
   }
-  forget(*batch.known);
+  forget();
+  return {moves_, move_count_};
+}
+
+void GroupDirectory::touch_hits(const PlaceBatch& batch) {
+  for_each_range(*batch.known, [&](uint32_t begin, uint32_t end) {
+    for (uint32_t u = begin; u < end; ++u) {
+      if (u + kAhead < end && batch.slots[u + kAhead] < transit_base_) {
+        __builtin_prefetch(hot_.last + batch.slots[u + kAhead], 1);
+        __builtin_prefetch(hot_.words + batch.slots[u + kAhead], 1);
+      }
+      const Slot slot = batch.slots[u];
+      if (slot == kNoSlot) continue;
+      const bool in_set = slot < transit_base_;
+      const DirectoryView& view = in_set ? hot_ : transit_.view();
+      const Slot at = in_set ? slot : slot - transit_base_;
+      view.last[at] = batch.step + 1;
+      policy_->hit(view, at, touch(batch, u));
+    }
+  });
 }
 
 // The batch's rows in warm are no victims: each leaves by its own move up.
 void GroupDirectory::mark_warm(const PlaceBatch& batch) {
-  const Key* keys = batch.known->rows.keys;
+  directory_probe_cpu({warm_, miss_keys_, warm_slot_, miss_count_});
   for (uint32_t m = 0; m < miss_count_; ++m) {
-    if (m + kAhead < miss_count_) directory_prefetch(warm_, keys[misses_[m + kAhead]]);
-    const Key key = keys[misses_[m]];
-    warm_slot_[m] = directory_find(warm_, key);
     if (warm_slot_[m] != kNoSlot) {
       warm_.last[warm_slot_[m]] = batch.step + 1;
       batch.found[misses_[m]] = Found::kWarm;
       continue;
     }
     batch.found[misses_[m]] = Found::kBelow;
-    const uint32_t transit = transit_.find(key);
+    const uint32_t transit = transit_.find(miss_keys_[m]);
     if (transit != kNoSlot) {  // expired: it goes down first, and comes up again
       expired_miss_[transit] = m + 1;
       batch.found[misses_[m]] = Found::kHot;
@@ -153,13 +159,12 @@ void GroupDirectory::mark_warm(const PlaceBatch& batch) {
   }
 }
 
-void GroupDirectory::empty_transit(const PlaceBatch& batch, uint32_t over,
-                                   std::vector<Move>& moves) {
+void GroupDirectory::empty_transit(const PlaceBatch& batch, uint32_t over) {
   transit_.for_each([&](Key key, uint32_t i) {
     if (transit_.view().last[i] > over) return;
     const uint32_t word = transit_.view().words[i];
     transit_.take(i);
-    const Slot warm = sink(key, word, transit_base_ + i, batch.step, moves);
+    const Slot warm = sink(key, word, transit_base_ + i, batch.step);
     if (expired_miss_[i] == 0) return;
     warm_slot_[expired_miss_[i] - 1] = warm;
     if (warm != kNoSlot) warm_.last[warm] = batch.step + 1;
@@ -167,10 +172,10 @@ void GroupDirectory::empty_transit(const PlaceBatch& batch, uint32_t over,
   });
 }
 
-void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t over, uint64_t& spare,
-                                std::vector<Move>& moves) {
+void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t over,
+                                uint64_t& spare) {
   const uint32_t u = misses_[m];
-  const Key key = batch.known->rows.keys[u];
+  const Key key = miss_keys_[m];
   const uint32_t set = hot_.set_of(key);
   const uint32_t free = directory_free(hot_, set);
   // Rows of the batch that were hit or put have `last` above `over`, so they are no victims.
@@ -191,7 +196,7 @@ void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t ov
     const Key victim = hot_.keys[slot];
     const uint32_t word = hot_.words[slot];
     directory_take(hot_, slot);
-    sink(victim, word, slot, batch.step, moves);
+    sink(victim, word, slot, batch.step);
   }
   uint32_t word = 0;
   if (from_warm != kNoSlot) {
@@ -207,17 +212,16 @@ void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t ov
     policy_->insert(hot_, slot, touch(batch, u));
   }
   batch.slots[u] = slot;
-  moves.push_back({.key = key,
-                   .from = from_warm == kNoSlot ? Place::kLog : Place::kWarm,
-                   .to = Place::kHot,
-                   .source = from_warm,
-                   .target = slot,
-                   .row = u});
+  moves_[move_count_++] = {.key = key,
+                           .from = from_warm == kNoSlot ? Place::kLog : Place::kWarm,
+                           .to = Place::kHot,
+                           .source = from_warm,
+                           .target = slot,
+                           .row = u};
 }
 
 // Returns the warm slot, or kNoSlot if the row went to the log.
-Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step,
-                          std::vector<Move>& moves) {
+Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step) {
   Slot target = kNoSlot;
   if (warm_.sets > 0) {
     const uint32_t set = warm_.set_of(key);
@@ -227,18 +231,18 @@ Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step,
       target = set * kWays + static_cast<Slot>(std::countr_zero(free));
     } else if (may_go != 0) {
       target = policy_->victim(warm_, set, may_go, step);
-      moves.push_back(
-          {.key = warm_.keys[target], .from = Place::kWarm, .to = Place::kLog, .source = target});
+      moves_[move_count_++] = {
+          .key = warm_.keys[target], .from = Place::kWarm, .to = Place::kLog, .source = target};
       directory_take(warm_, target);
     }
   }
   if (target == kNoSlot) {
-    moves.push_back({.key = key, .from = Place::kHot, .to = Place::kLog, .source = source});
+    moves_[move_count_++] = {.key = key, .from = Place::kHot, .to = Place::kLog, .source = source};
     return kNoSlot;
   }
   directory_put(warm_, target, key, word, kNoStep);
-  moves.push_back(
-      {.key = key, .from = Place::kHot, .to = Place::kWarm, .source = source, .target = target});
+  moves_[move_count_++] = {
+      .key = key, .from = Place::kHot, .to = Place::kWarm, .source = source, .target = target};
   return target;
 }
 

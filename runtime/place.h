@@ -12,6 +12,7 @@
 //     sink:      a row leaving hot goes to warm; warm's victim, or the row itself, to the log
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/directory.h"
@@ -54,13 +55,14 @@ class GroupDirectory {
   // place() or another probe() would see.
   bool probe(const PlaceBatch& batch, uint32_t over);
   // Takes back a probe() that is not followed by place().
-  void forget(const KnownBatch& batch);
+  void forget();
   // Transit slots that the last probe() asked for, and that it could have.
   uint64_t demand() const { return demand_; }
   uint64_t had() const { return had_; }
 
-  // REQUIRES: probe(batch, over) said true, and nothing else was called since.
-  void place(const PlaceBatch& batch, uint32_t over, std::vector<Move>& moves);
+  // The moves in their order; they stand until the next call.
+  // REQUIRES: probe(batch, over) said true, and no other batch was probed since.
+  std::span<const Move> place(const PlaceBatch& batch, uint32_t over);
 
   // A row's next use came into the known window.
   void foresee(Key key, uint32_t step);
@@ -96,15 +98,16 @@ class GroupDirectory {
     uint32_t forced = 0;  // misses that only transit can take
   };
 
+  // visit(begin, end): the batch's rows of this group, feature by feature.
   template <typename Visit>
-  void for_each_row(const KnownBatch& batch, Visit&& visit) const;
+  void for_each_range(const KnownBatch& batch, Visit&& visit) const;
   Touch touch(const PlaceBatch& batch, uint32_t row);
   void count_demand(const PlaceBatch& batch, uint32_t over);
   void mark_warm(const PlaceBatch& batch);
-  void empty_transit(const PlaceBatch& batch, uint32_t over, std::vector<Move>& moves);
-  void place_miss(const PlaceBatch& batch, uint32_t miss, uint32_t over, uint64_t& spare,
-                  std::vector<Move>& moves);
-  Slot sink(Key key, uint32_t word, Slot source, uint32_t step, std::vector<Move>& moves);
+  void touch_hits(const PlaceBatch& batch);
+  void empty_transit(const PlaceBatch& batch, uint32_t over);
+  void place_miss(const PlaceBatch& batch, uint32_t miss, uint32_t over, uint64_t& spare);
+  Slot sink(Key key, uint32_t word, Slot source, uint32_t step);
 
   const Policy* policy_;
   std::vector<uint32_t> features_;  // of cached tables of this group
@@ -115,11 +118,14 @@ class GroupDirectory {
   uint64_t transit_rows_ = 0;
 
   // Scratch of one batch.
-  SetDemand* set_demand_;  // (hot sets) all zero between batches
-  uint32_t* misses_;       // (most_rows) rows, by first occurrence
-  Slot* warm_slot_;        // (most_rows) of misses_[i], or kNoSlot
-  uint32_t*
-      expired_miss_;  // (transit slots) 1 + index into misses_ of an expired row that comes back
+  SetDemand* set_demand_;   // (hot sets) all zero between batches
+  uint32_t* misses_;        // (most_rows) rows, by first occurrence
+  Key* miss_keys_;          // (most_rows) of misses_[i]
+  Slot* warm_slot_;         // (most_rows) of misses_[i], or kNoSlot
+  uint32_t* expired_miss_;  // (transit slots) 1 + index into misses_ of an expired row that returns
+  Move* moves_;             // (3 most_rows + 2 transit slots): a miss and its two victims; a row
+                            // that leaves transit and its victim
+  uint32_t move_count_ = 0;
   uint32_t miss_count_ = 0;
   uint64_t demand_ = 0, had_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "runtime/rowtide.h"
 
 #include <cinttypes>
+#include <utility>
 
 #include "runtime/engine.h"
 
@@ -17,60 +18,42 @@ std::string Digest::to_string() const {
   return text;
 }
 
-struct Step::State {
-  Runtime::Engine* engine;
-  uint32_t step;
-  bool forwarded = false, ended = false;
-  std::vector<Gradients::Part*> parts;
-  std::vector<Values<const float>> values;
+namespace {
 
-  void end() {
-    for (Gradients::Part* part : parts) engine->gradients().give_back(part);
-    parts.clear();
-    ended = true;
-  }
-};
+Status ended() { return {Code::kBusy, "the step has ended"}; }
+Status not_forwarded() { return {Code::kBusy, "the step was not forwarded"}; }
 
-Step::Step(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Step::Step(Step&&) noexcept = default;
+}  // namespace
+
+Step::Step(Step&& other) noexcept
+    : state_(std::exchange(other.state_, nullptr)), number_(other.number_) {}
 Step& Step::operator=(Step&& other) noexcept {
+  if (this == &other) return *this;
   drop();
-  state_ = std::move(other.state_);
+  state_ = std::exchange(other.state_, nullptr);
+  number_ = other.number_;
   return *this;
 }
 Step::~Step() { drop(); }
 
-uint64_t Step::number() const { return state_->engine->first_step() + state_->step; }
-
 Status Step::forward(const Values<float>& out) {
-  if (state_->ended) return {Code::kBusy, "the step has ended"};
+  if (state_ == nullptr) return ended();
   ROWTIDE_TRY(state_->engine->forward(state_->step, out));
   state_->forwarded = true;
   return {};
 }
 
-namespace {
-
-Status must_be_open(bool forwarded, bool ended) {
-  if (ended) return {Code::kBusy, "the step has ended"};
-  if (!forwarded) return {Code::kBusy, "the step was not forwarded"};
-  return {};
-}
-
-}  // namespace
-
 Status Step::backward(const Values<const float>& gradient, std::span<float> weights_gradient) {
+  if (state_ == nullptr) return ended();
   State& s = *state_;
-  ROWTIDE_TRY(must_be_open(s.forwarded, s.ended));
+  if (!s.forwarded) return not_forwarded();
   ROWTIDE_TRY(s.engine->check_gradient(s.step, gradient, weights_gradient));
   const uint32_t most = s.engine->options().gradient_parts;
   if (s.parts.size() == most) {
     return {Code::kBusy, std::to_string(most) + " parts were handed over, gradient_parts is " +
                              std::to_string(most)};
   }
-  if (!weights_gradient.empty()) {
-    s.engine->add_weights_gradient(s.step, gradient, weights_gradient, !s.parts.empty());
-  }
+  s.engine->weights_gradient(s, gradient, weights_gradient);
   Gradients::Part* part = s.engine->gradients().take();
   s.engine->copy_gradient(s.step, gradient, part);
   s.parts.push_back(part);
@@ -78,48 +61,44 @@ Status Step::backward(const Values<const float>& gradient, std::span<float> weig
 }
 
 Status Step::apply(const ApplyOptions& options) {
-  State& s = *state_;
-  ROWTIDE_TRY(must_be_open(s.forwarded, s.ended));
-  s.values.clear();
-  for (Gradients::Part* part : s.parts) s.values.push_back(s.engine->view(s.step, *part));
-  s.engine->apply(s.step, s.values, options);
-  s.end();
+  if (state_ == nullptr) return ended();
+  if (!state_->forwarded) return not_forwarded();
+  State& s = *std::exchange(state_, nullptr);
+  s.engine->apply(s, nullptr, options);
   return {};
 }
 
 Status Step::backward_and_apply(const Values<const float>& gradient, const ApplyOptions& options,
                                 std::span<float> weights_gradient) {
-  State& s = *state_;
-  ROWTIDE_TRY(must_be_open(s.forwarded, s.ended));
-  ROWTIDE_TRY(s.engine->check_gradient(s.step, gradient, weights_gradient));
-  if (!weights_gradient.empty()) {
-    s.engine->add_weights_gradient(s.step, gradient, weights_gradient, !s.parts.empty());
-  }
-  s.values.clear();
-  for (Gradients::Part* part : s.parts) s.values.push_back(s.engine->view(s.step, *part));
-  s.values.push_back(gradient);
-  s.engine->apply(s.step, s.values, options);
-  s.end();
+  if (state_ == nullptr) return ended();
+  if (!state_->forwarded) return not_forwarded();
+  ROWTIDE_TRY(state_->engine->check_gradient(state_->step, gradient, weights_gradient));
+  State& s = *std::exchange(state_, nullptr);
+  s.engine->weights_gradient(s, gradient, weights_gradient);
+  s.engine->apply(s, &gradient, options);
   return {};
 }
 
 void Step::drop() {
-  if (state_ == nullptr || state_->ended) return;
-  state_->engine->end(state_->step);
-  state_->end();
+  if (state_ == nullptr) return;
+  State& s = *std::exchange(state_, nullptr);
+  s.engine->end(s);
 }
 
-struct Evaluation::State {
-  Runtime::Engine* engine;
-  ~State() { engine->end_evaluation(); }
-};
-
-Evaluation::Evaluation(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Evaluation::Evaluation(Evaluation&&) noexcept = default;
-Evaluation& Evaluation::operator=(Evaluation&&) noexcept = default;
-Evaluation::~Evaluation() = default;
+Evaluation::Evaluation(Evaluation&& other) noexcept
+    : state_(std::exchange(other.state_, nullptr)) {}
+Evaluation& Evaluation::operator=(Evaluation&& other) noexcept {
+  if (this == &other) return *this;
+  if (state_ != nullptr) state_->engine->end_evaluation();
+  state_ = std::exchange(other.state_, nullptr);
+  return *this;
+}
+Evaluation::~Evaluation() {
+  if (state_ != nullptr) state_->engine->end_evaluation();
+}
 
 Status Evaluation::forward(const Values<float>& out) {
+  if (state_ == nullptr) return {Code::kBusy, "the evaluation was moved away"};
   return state_->engine->evaluation_forward(out);
 }
 
@@ -143,17 +122,14 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 Result<Step> Runtime::submit(const Batch& batch) {
   auto step = engine_->submit(batch);
   if (!step.ok()) return step.status();
-  auto state = std::make_unique<Step::State>();
-  state->engine = engine_.get();
-  state->step = *step;
-  return Step(std::move(state));
+  return Step(engine_->start(*step), engine_->first_step() + *step);
 }
 
 void Runtime::end_of_input() { engine_->end_of_input(); }
 
 Result<Evaluation> Runtime::evaluate(const Batch& batch) {
   ROWTIDE_TRY(engine_->evaluate(batch));
-  return Evaluation(std::unique_ptr<Evaluation::State>(new Evaluation::State{engine_.get()}));
+  return Evaluation(engine_->evaluation());
 }
 
 Status Runtime::read_rows(uint32_t table, std::span<const int64_t> rows, std::span<float> weights,

@@ -12,9 +12,10 @@
 // Results are bitwise those of a run with all rows in memory, for every budget, policy, number of
 // batches ahead, I/O engine and number of threads, on a given device.
 //
-// Threads: submit() from one thread, a Step from one thread, not necessarily the same; the other
-//          calls from the thread of the steps.
+// Threads: submit() and end_of_input() from one thread, all other calls and all Steps from one, not
+//          necessarily the same.
 // Memory:  submit() copies the batch; outputs and gradients are touched only within the call.
+//          A Step and an Evaluation must not outlive their Runtime.
 // Errors:  returned as Status; nothing throws across this header.
 
 #include <cstddef>
@@ -70,7 +71,7 @@ struct RuntimeOptions {
   std::string device = "cpu";        // "cuda": an error that says which devices this build has
   uint64_t hbm_bytes = 1ull << 30;   // the hot arena and its directory; on cpu it lies in DDR
   uint64_t ddr_bytes = 1ull << 30;   // all host memory for tables (design.md, I7)
-  std::vector<SsdDirectory> ssd;     // none: no cold tier and no commits; all must fit above
+  std::vector<SsdDirectory> ssd;     // none: no commits; all tables lie whole in the hot tier
   std::string io_engine = "auto";    // auto, io_uring, threads
   std::string policy = "lookahead";  // a file of kernels/policies
   std::string admission = "always";  // always, count (the second use admits), profile
@@ -117,17 +118,18 @@ struct ApplyOptions {
 // A batch in flight.  The caller holds it; destroying it drops it.
 class Step {
  public:
-  Step() = default;
+  Step() = default;  // as one that has ended
   Step(Step&&) noexcept;
   Step& operator=(Step&&) noexcept;
   ~Step();
 
-  uint64_t number() const;  // counts submits, across resumes
+  uint64_t number() const { return number_; }  // counts submits, across resumes
 
-  // Waits for the rows and looks them up.  May be repeated.
-  // Errors: kBusy (an evaluation is open; more than open_steps; a step before was not forwarded
-  // or dropped), kNoSpace (the batch does not fit: the number that would), kIo, kCorrupt (a row
-  // could not be read: table and row), kInvalid (shapes).
+  // Waits for the rows and looks them up.  May be repeated, also while an evaluation is open.
+  // Errors: kBusy (an evaluation is open; open_steps or more after the oldest step that has not
+  // ended; a step before was neither forwarded nor dropped; it has ended), kNoSpace (the batch does
+  // not fit: the number that would), kIo, kCorrupt (a row could not be read: table and row),
+  // kInvalid (shapes).
   Status forward(const Values<float>& out);
 
   // Hands over a gradient of the same shapes; may come in several parts.  `weights_gradient`, if
@@ -145,9 +147,10 @@ class Step {
 
  private:
   friend class Runtime;
-  struct State;
-  explicit Step(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct State;  // one of the runtime's, until the step ends
+  Step(State* state, uint64_t number) : state_(state), number_(number) {}
+  State* state_ = nullptr;
+  uint64_t number_ = 0;
 };
 
 // A batch that is only looked up.  It sees every step applied so far and changes nothing (I5).
@@ -161,9 +164,9 @@ class Evaluation {
 
  private:
   friend class Runtime;
-  struct State;
-  explicit Evaluation(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct State;  // the runtime's, which has one
+  explicit Evaluation(State* state) : state_(state) {}
+  State* state_ = nullptr;
 };
 
 // An array of the caller's that is kept in commits beside the rows.
@@ -242,8 +245,9 @@ class Runtime {
   ~Runtime();
 
   // Copies the batch and lets its rows start to move.  Never blocks.
-  // Errors: kBusy (known_batches are submitted and not ended), kInvalid (shapes, offsets: names the
-  // feature; ids out of range: names table, sample and id).
+  // Errors: kBusy (known_batches are submitted beyond the oldest that has not ended; or one that
+  // was dropped before its rows moved is not past: come again), kInvalid (shapes, offsets: names
+  // the feature; ids out of range: names table, sample and id).
   Result<Step> submit(const Batch& batch);
   // No batch follows until the next submit: place need not wait for the known window to fill.
   void end_of_input();

@@ -22,6 +22,9 @@ class Schedule {
   Schedule(uint32_t known, uint32_t placed, uint32_t open_steps, bool foresees)
       : l_(known), p_(placed), open_steps_(open_steps), foresees_(foresees), steps_(known + 1) {}
 
+  // The number of the runtime's first step, for messages.
+  void set_first(uint64_t first) { first_ = first; }
+
   uint32_t known() const { return known_; }
   uint32_t placed() const { return placed_; }
   uint32_t oldest_open() const { return oldest_open_; }  // all steps below have ended
@@ -39,18 +42,21 @@ class Schedule {
   // Every batch known now ends the windows of those not yet placed.
   void end_of_input() { end_windows(known_); }
 
-  // Errors: kBusy.
+  bool forwarded(uint32_t step) const { return steps_[step % steps_.size()].forwarded; }
+
+  // The first forward of a step.  Errors: kBusy.
   Status forward(uint32_t step) {
     Entry& entry = steps_[step % steps_.size()];
-    if (entry.forwarded) return {};
     for (uint32_t j = oldest_open_; j < step; ++j) {
       const Entry& before = steps_[j % steps_.size()];
       if (before.ended || before.forwarded) continue;
-      return {Code::kBusy, "step " + std::to_string(j) + " was neither forwarded nor dropped"};
+      return {Code::kBusy, name(j) + " was neither forwarded nor dropped"};
     }
-    if (open_ == open_steps_) {
-      return {Code::kBusy, std::to_string(open_) + " steps are forwarded and not ended, " +
-                               "open_steps is " + std::to_string(open_steps_)};
+    // Counted from the oldest, also if a step after it has ended: place lowers P to open_steps - 1
+    // at the least, and then waits for all steps before that.
+    if (step - oldest_open_ >= open_steps_) {
+      return {Code::kBusy,
+              name(oldest_open_) + " is not ended, open_steps is " + std::to_string(open_steps_)};
     }
     end_windows(step + 1);
     entry.forwarded = true;
@@ -85,6 +91,7 @@ class Schedule {
     bool forwarded = false, ended = false;
   };
 
+  std::string name(uint32_t step) const { return "step " + std::to_string(first_ + step); }
   uint32_t window(uint32_t j) const { return j + l_ - p_; }
   void end_windows(uint32_t before) {
     for (uint32_t j = placed_; j < before; ++j) {
@@ -95,6 +102,7 @@ class Schedule {
 
   uint32_t l_, p_, open_steps_;
   bool foresees_;
+  uint64_t first_ = 0;
   std::vector<Entry> steps_;  // a ring, by step
   uint32_t known_ = 0, placed_ = 0, oldest_open_ = 0, open_ = 0;
 };

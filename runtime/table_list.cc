@@ -1,8 +1,10 @@
 #include "runtime/table_list.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "runtime/layout.h"
 
 namespace rowtide {
 namespace {
@@ -24,31 +26,51 @@ bool same(const RowFormat& a, const RowFormat& b) {
 }  // namespace
 
 Result<TableList> TableList::parse(const std::string& meta, CommitHeader* header) {
+  const Status unreadable = {Code::kCorrupt, "the commit's table list cannot be read"};
   const auto json = nlohmann::json::parse(meta, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object() || !json.contains("format")) {
-    return {Code::kCorrupt, "the commit's table list cannot be read"};
-  }
+  if (json.is_discarded() || !json.is_object() || !json.contains("format")) return unreadable;
   if (json["format"] != kMetaFormat) {
     return {Code::kFormat, "the commit's table list has format " + json["format"].dump() +
                                ", this version reads " + std::to_string(kMetaFormat)};
   }
   TableList list;
   list.fresh_ = false;
-  list.seed_ = json.value("seed", uint64_t{0});
-  header->step = json.value("step", uint64_t{0});
-  header->commits = json.value("commits", uint64_t{0});
-  for (const auto& entry : json["tables"]) {
-    Table table;
-    table.name = entry.value("name", "");
-    table.id = entry.value("id", 0u);
-    table.rows = entry.value("rows", uint64_t{0});
-    table.format.width = entry.value("width", 0u);
-    table.format.precision = static_cast<Precision>(entry.value("precision", 0));
-    table.format.optimizer = static_cast<OptimizerKind>(entry.value("optimizer", 0));
-    table.init_scale = entry.value("init_scale", 0.0f);
-    list.tables_.push_back(table);
+  try {  // the library's way to say that a field is missing or of another type
+    list.seed_ = json.at("seed");
+    header->step = json.at("step");
+    header->commits = json.at("commits");
+    for (const auto& entry : json.at("tables")) {
+      const uint32_t precision = entry.at("precision"), optimizer = entry.at("optimizer");
+      Table table;
+      table.name = entry.at("name");
+      table.id = entry.at("id");
+      table.rows = entry.at("rows");
+      table.format.width = entry.at("width");
+      table.format.precision = static_cast<Precision>(precision);
+      table.format.optimizer = static_cast<OptimizerKind>(optimizer);
+      table.init_scale = entry.at("init_scale");
+      if (precision >= std::size(kPrecisions) || optimizer >= std::size(kOptimizers) ||
+          table.id != list.tables_.size()) {
+        return unreadable;
+      }
+      list.tables_.push_back(std::move(table));
+    }
+  } catch (const nlohmann::json::exception&) {
+    return unreadable;
   }
   return list;
+}
+
+Result<TableList> TableList::of_store(const StoreSummary& summary, CommitHeader* header) {
+  return summary.meta.empty() ? Result<TableList>(TableList()) : parse(summary.meta, header);
+}
+
+std::vector<TableRows> TableList::all_rows() const {
+  std::vector<TableRows> rows;
+  for (const Table& table : tables_) {
+    rows.push_back({static_cast<uint16_t>(table.id), table.rows});
+  }
+  return rows;
 }
 
 std::string TableList::to_meta(const CommitHeader& header) const {
@@ -79,6 +101,10 @@ Status TableList::assign_ids(uint64_t seed, Layout* layout) {
     const auto known = std::find_if(tables_.begin(), tables_.end(),
                                     [&](const Table& t) { return t.name == wanted.name; });
     if (known == tables_.end()) {
+      if (tables_.size() >= kMaxTables) {
+        return {Code::kInvalid,
+                "table " + wanted.name + ": the store has had 65535 tables already"};
+      }
       wanted.id = static_cast<uint32_t>(tables_.size());  // dropped tables stay listed
       tables_.push_back({wanted.name, wanted.id, wanted.rows, wanted.format, wanted.init_scale});
       continue;

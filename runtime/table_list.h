@@ -8,9 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/layout.h"
+#include "kernels/rows.h"
+#include "runtime/base/status.h"
+#include "storage/cold_store.h"
 
 namespace rowtide {
+
+struct Layout;
 
 struct CommitHeader {
   uint64_t step = 0;     // the first that is not in the commit
@@ -21,11 +25,16 @@ class TableList {
  public:
   // Reads what a commit keeps.  Errors: kFormat, kCorrupt.
   static Result<TableList> parse(const std::string& meta, CommitHeader* header);
+  // What the store behind these options keeps; an empty list if there is none.
+  static Result<TableList> of_store(const StoreSummary& summary, CommitHeader* header);
   std::string to_meta(const CommitHeader& header) const;
 
   // Gives each table of the layout its id, and lists new ones.
   // Errors: kInvalid naming the table, what it was and what is asked for.
   Status assign_ids(uint64_t seed, Layout* layout);
+
+  // All tables that ever were, for the log's index.
+  std::vector<TableRows> all_rows() const;
 
  private:
   struct Table {

@@ -20,6 +20,7 @@ namespace rowtide {
 inline constexpr uint8_t kDirty = 1;    // changed since the log accepted it
 inline constexpr uint8_t kVoid = 2;     // its read failed: the log has the truth
 inline constexpr uint8_t kPresent = 4;  // resident rows: the initial value was filled in
+inline constexpr uint8_t kUsed = 8;     // resident rows: a step has named it, or it was written
 
 struct GroupTier {
   RowPlanes hot;

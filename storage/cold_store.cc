@@ -13,6 +13,13 @@ std::vector<MemoryLine> ColdStore::predict(const ColdStoreOptions& options) {
                                  storage::KeyDomain(options.tables).bits());
 }
 
+Result<StoreSummary> ColdStore::summary(const std::vector<StoreDirectory>& directories) {
+  const auto files = storage::posix_file_system();
+  ColdStoreOptions options;
+  options.directories = directories;
+  return storage::StoreFiles::summary(*files, options);
+}
+
 Result<std::unique_ptr<ColdStore>> ColdStore::open(ColdStoreOptions options) {
   auto files = storage::posix_file_system();
   storage::StoreBackend backend{

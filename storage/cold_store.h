@@ -76,6 +76,12 @@ struct CommitContent {
   std::vector<NamedArray> arrays;
 };
 
+// What a store says of itself without being opened; empty if there is none yet.
+struct StoreSummary {
+  std::string meta;                     // of the last commit
+  std::vector<uint32_t> payload_bytes;  // of its record types; more may be added behind them
+};
+
 struct ColdStoreStats {
   uint64_t records_appended = 0, bytes_appended = 0;  // by append(): demotion and commit
   uint64_t records_cleaned = 0, bytes_cleaned = 0;    // copies made by cleaning
@@ -97,6 +103,9 @@ class ColdStore {
  public:
   // DDR that open() will reserve: index, liveness, write and read buffers, by name.
   static std::vector<MemoryLine> predict(const ColdStoreOptions& options);
+
+  // Errors: kIo, kFormat, kCorrupt.
+  static Result<StoreSummary> summary(const std::vector<StoreDirectory>& directories);
 
   // Opens or makes a store and returns to its last commit.
   // Errors: kInvalid (options; a changed record type), kIo, kNoSpace (memory or disk, need and

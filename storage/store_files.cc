@@ -51,6 +51,18 @@ Result<uint32_t> StoreFiles::segment_bytes_in(FileSystem& files, const ColdStore
   return header.status();
 }
 
+Result<StoreSummary> StoreFiles::summary(FileSystem& files, const ColdStoreOptions& options) {
+  StoreFiles store(&files, &options);
+  StoreSummary summary;
+  if (options.directories.empty()) return summary;
+  ROWTIDE_TRY(store.read_manifest());
+  summary.payload_bytes = store.manifest_.payload_bytes;
+  if (const KeptCommit* last = store.manifest_.find(store.manifest_.epoch)) {
+    summary.meta = last->meta;
+  }
+  return summary;
+}
+
 Status StoreFiles::open() {
   for (size_t d = 0; d < options_->directories.size(); ++d) {
     if (!options_->read_only) {

@@ -56,6 +56,8 @@ class StoreFiles {
   void end_scan() { files_->unshare_byte(readers_, 0); }
   FileSystem& files() { return *files_; }
 
+  static Result<StoreSummary> summary(FileSystem& files, const ColdStoreOptions& options);
+
   // What a store with these directories was made with; 0: there is none.  Errors: kFormat.
   static Result<uint32_t> segment_bytes_in(FileSystem& files, const ColdStoreOptions& options);
 

@@ -37,13 +37,13 @@ class InputFile {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  // Reads until `out` is full or the file ends.
+  // Reads until `out` is full, the file ends, or an error comes; what came before it is read first.
   Result<size_t> read(std::span<char> out) {
     size_t size = 0;
     while (size < out.size()) {
       const ssize_t n = ::read(fd_, out.data() + size, out.size() - size);
-      if (n == 0) break;
       if (n < 0 && errno == EINTR) continue;
+      if (n == 0 || (n < 0 && size > 0)) break;
       if (n < 0) return errno_status(path_, "cannot be read at byte " + std::to_string(offset_));
       size += static_cast<size_t>(n);
       offset_ += static_cast<uint64_t>(n);
@@ -109,7 +109,7 @@ class GzipSource final : public ByteSource {
       if (!size.ok()) return size.status();
       state_.next_in = input_bytes();
       state_.avail_in = static_cast<uint32_t>(*size);
-      input_ended_ = *size < input_.size();
+      input_ended_ = *size == 0;
     }
     if (!in_member_) {
       if (state_.avail_in == 0) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "trainer/criteo_error.h"
 #include "trainer/criteo_lines.h"
@@ -25,6 +25,16 @@ struct Stage {
   uint64_t passed_rows = 0;  // before the chunk, dropped unread
   bool parsed = false;
 };
+
+int thread_count(const CriteoReaderOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+size_t stage_count(const CriteoReaderOptions& options) {
+  const uint64_t queued_bytes = options.batches_ahead * options.batch * kUsualLineBytes;
+  return static_cast<size_t>(thread_count(options)) + 2 + queued_bytes / TextChunk::kBytes;
+}
 
 // One thread reads chunks into a ring of stages, several parse them, and next() takes them in
 // order.  A stage belongs to the reading thread, then to one parser, then to next(), in turn.
@@ -54,10 +64,6 @@ class RingReader final : public CriteoReader {
   }
 
  private:
-  static size_t stage_count(const CriteoReaderOptions& options) {
-    const uint64_t queued_bytes = options.batches_ahead * options.batch * kUsualLineBytes;
-    return static_cast<size_t>(options.threads) + 2 + queued_bytes / TextChunk::kBytes;
-  }
   Stage& stage(uint64_t number) { return ring_[number % ring_.size()]; }
   std::string place(const TextChunk& chunk, uint64_t line) const {
     return chunks_.file(chunk.file) + ":" + std::to_string(line) + ":";
@@ -346,12 +352,21 @@ Result<std::unique_ptr<CriteoReader>> CriteoReader::open(CriteoReaderOptions opt
   ROWTIDE_TRY(check_options(options));
   const auto total = check_files(options.files);
   if (!total.ok()) return total.status();
-  if (options.threads == 0) {
-    options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
+  options.threads = thread_count(options);
   auto reader = std::make_unique<RingReader>(std::move(options), *total);
   ROWTIDE_TRY(reader->start());
   return std::unique_ptr<CriteoReader>(std::move(reader));
+}
+
+uint64_t CriteoReader::predict_bytes(const CriteoReaderOptions& options) {
+  constexpr uint64_t kRowBytes = sizeof(float) * (1 + kDenseFields) + sizeof(int64_t) * kIdFields;
+  constexpr uint64_t kStageBytes =
+      TextChunk::kBytes + TextChunk::kBytes / kUsualLineBytes * kRowBytes;
+  constexpr uint64_t kIndexBytes = TextChunk::kBytes / kUsualLineBytes * 40 * sizeof(uint32_t);
+  const uint64_t parsers = static_cast<uint64_t>(thread_count(options));
+  constexpr uint64_t kSourceBytes =
+      3 * TextChunk::kBytes;  // compressed input, window, carried text
+  return stage_count(options) * kStageBytes + parsers * kIndexBytes + kSourceBytes;
 }
 
 Result<uint64_t> count_criteo_rows(const std::vector<std::string>& files) {

@@ -35,7 +35,7 @@ struct CriteoReaderOptions {
   uint64_t end_row = ~uint64_t{0};  // the first row that is not read any more
   DenseTransform dense_transform = DenseTransform::kLog1p;
   OnError on_error = OnError::kFail;
-  int threads = 1;             // that parse
+  int threads = 1;             // that parse; 0: one for each core
   uint32_t batches_ahead = 4;  // queue bound
   std::function<void(const std::string&)> log;
 };
@@ -53,6 +53,9 @@ class CriteoReader {
   // file), kFormat (the first line, with what was expected).
   static Result<std::unique_ptr<CriteoReader>> open(CriteoReaderOptions options);
   virtual ~CriteoReader() = default;
+
+  // Bytes that a reader with these options holds, for plans; lines of the usual length assumed.
+  static uint64_t predict_bytes(const CriteoReaderOptions& options);
 
   // The next batch; samples = 0 at the end.  `batch` keeps its capacities.
   // Errors: kFormat (file, line, column, what was expected and what is there), kIo, kCorrupt (a cut

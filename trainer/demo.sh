@@ -15,6 +15,7 @@ dir=${DEMO_DIR:-build/demo}
 proof_steps=200   # trained twice, through the tiers and in memory
 record_bytes=256  # of demo.toml: 32 weights and as many numbers of AdaGrad's state
 row_bytes=110     # of a compressed row on disk, about
+log_buffers=$((10 << 20)) # the part of ddr_bytes that does not shrink with the rows
 
 fail() { echo "demo: $*" >&2; exit 1; }
 say() { printf '\n-- %s\n' "$*"; }
@@ -33,9 +34,9 @@ if [ -n "$data" ]; then
 fi
 batch=$(scaled 1024 64)
 [ "$batch" -le 1024 ] || batch=1024
-hbm=$(scaled $((24 << 20)) $((3 << 19)))
-ddr=$(scaled $((104 << 20)) $((14 << 20)))
-ssd=$(scaled $((2 << 30)) $((192 << 20)))
+hbm=$(scaled $((22 << 20)) $((3 << 19)))
+ddr=$(($(scaled $((90 << 20)) $((8 << 20))) + log_buffers))
+ssd=$(scaled $((1280 << 20)) $((128 << 20)))
 
 say "checking disk and memory"
 [ ! -e "$dir" ] || [ -e "$dir/.demo" ] || [ -z "$(ls -A "$dir")" ] ||
@@ -90,6 +91,7 @@ printf '  %-14s%s\n' "rows written" "$((written >> 20)) MiB, $((written / hbm)) 
 
 # The user's own data may be small; ours must show what the demo is for.
 [ -z "$data" ] || exit 0
-[ $written -ge $((20 * hbm)) ] && [ $written -ge $((4 * (hbm + ddr))) ] ||
+[ "$rows" -ge 2000000 ] && log_buffers=0
+[ $written -ge $((20 * hbm)) ] && [ $written -ge $((4 * (hbm + ddr - log_buffers))) ] ||
   fail "the rows ever written are too few for these budgets"
 [ "$read_back" -ge "$(scaled 100000 0)" ] || fail "only $read_back rows were read back from the SSD"

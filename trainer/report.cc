@@ -104,9 +104,13 @@ std::string tier_charts(const ReportData& data) {
   static constexpr const char* kNames[] = {"HBM", "DDR", "SSD", "new"};
   static constexpr const char* kMoveColors[] = {"hbm", "ddr", "ssd", "eval"};
   std::vector<ChartSeries> hits, moves;
+  double most = 0;
+  for (const ReportStep& step : data.steps) most = std::max(most, step.steps);
   for (size_t i = 0; i < 4; ++i) {
     ChartSeries hit{kNames[i], kHitTiers[i]}, move{kMoves[i], kMoveColors[i]};
     for (const ReportStep& step : data.steps) {
+      // Rows move ahead of their step, so the last few steps of a run show nothing.
+      if (step.steps * 2 < most) continue;
       hit.points.emplace_back(step.step, step.hits[i]);
       const double steps = std::max(step.steps, 1.0);
       move.points.emplace_back(step.step, step.moved[i] * data.record_bytes / steps / (1 << 20));

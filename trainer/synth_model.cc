@@ -209,8 +209,7 @@ std::array<float, 4> PlantedModel::logit_parts(uint64_t number) const {
   Terms terms;
   draw_values(number, row, terms);
   std::array<float, 4> parts;
-  for (size_t group = 0; group < parts.size(); ++group)
-    parts[group] = scale_ * raw_part(terms, group);
+  for (size_t g = 0; g < parts.size(); ++g) parts[g] = scale_ * raw_part(terms, g);
   return parts;
 }
 
@@ -233,7 +232,7 @@ void PlantedModel::weigh_terms() {
   const uint64_t count = std::min(rows_, kSampleRows);
   std::vector<Terms> sample(count);
   SynthRow row;
-  for (uint64_t i = 0; i < count; ++i) draw_values(i * (rows_ / count), row, sample[i]);
+  for (uint64_t i = 0; i < count; ++i) draw_values(i * rows_ / count, row, sample[i]);
   for (size_t t = 0; t < kTerms; ++t) {
     const Moments moments = moments_of(count, [&](uint64_t i) { return sample[i][t]; });
     means_[t] = static_cast<float>(moments.mean);

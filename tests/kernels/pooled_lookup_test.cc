@@ -115,16 +115,31 @@ TEST_P(PooledLookupValuesTest, EveryHalfWidensToItsValue) {
   }
 }
 
+// Large aligned outputs are written past the caches, others are not.
+TEST_P(PooledLookupValuesTest, EqualsTheReferenceForLargeOutputs) {
+  const Bags bags(std::vector<int64_t>(8200, 2), kRows, 0, /*seed=*/1);
+  const auto slots = random_slots(kRows, kSlots, /*seed=*/2);
+  for (uint32_t width : {16, 32, 40, 64, 128}) {
+    Arena arena({.width = width}, kSlots, /*seed=*/3);
+    for (uint64_t stride : {width + 16, width + 24, width + 1}) {
+      auto look = lookup_of(arena, slots, bags, Pooling::kSum, false);
+      look.out_stride = stride;
+      expect_equals_reference(look, bags);
+    }
+  }
+}
+
 TEST_P(PooledLookupValuesTest, PiecesOnThreadsEqualTheWhole) {
-  const Bags bags(std::vector<int64_t>(1000, 3), kRows, 0, /*seed=*/1);
+  const Bags bags(std::vector<int64_t>(8200, 3), kRows, 0, /*seed=*/1);
   const auto slots = random_slots(kRows, kSlots, /*seed=*/2);
   Arena arena({.width = 32, .precision = Precision::kFp16}, kSlots, /*seed=*/3);
   auto look = lookup_of(arena, slots, bags, Pooling::kSum, true);
-  const auto whole = run(pooled_lookup_cpu, look, 1000);
+  look.out_stride = 48;
+  const auto whole = run(pooled_lookup_cpu, look, 8200);
   Guarded<float> out(whole.size(), -7.0f);
   look.out = out.data();
   Parallel parallel(3);
-  parallel.run(11, [&](size_t i) { pooled_lookup_cpu(look, 1000 * i / 11, 1000 * (i + 1) / 11); });
+  parallel.run(11, [&](size_t i) { pooled_lookup_cpu(look, 8200 * i / 11, 8200 * (i + 1) / 11); });
   EXPECT_EQ(first_difference(whole, out.vector()), "");
 }
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "tests/support/toy_training.h"
+#include "tests/support/paired_runtime.h"
 
 namespace rowtide {
 namespace {
@@ -24,15 +24,6 @@ Plain plain_run(ToyModel model, const ToyRun& run) {
   auto runtime = open_or_fail(model.options);
   const double sum = train_toy(model, *runtime, run);
   return {digest_of(*runtime), sum};
-}
-
-// The least budgets, and `share` of the way from there to everything.
-void set_budgets(ToyModel& model, double hot_share, double warm_share) {
-  model.options.hbm_bytes = model.options.ddr_bytes = 1;
-  const Plan least = Runtime::plan(model.options);
-  const double all = static_cast<double>(model.all_rows()) * 160;
-  model.options.hbm_bytes = least.least_hbm_bytes + 4096 + static_cast<uint64_t>(hot_share * all);
-  model.options.ddr_bytes = least.least_ddr_bytes + 4096 + static_cast<uint64_t>(warm_share * all);
 }
 
 // One case of the cover: an index into each list below.
@@ -135,7 +126,9 @@ TEST_P(ExactnessTest, I3_TieringChangesNoBit) {
   run.evaluate_every = c.evaluate_every;
   run.commit_every = c.commit_every;
   model.options.ssd = {{directory_ / "store", 64 << 20}};
-  set_budgets(model, c.hot, c.hot);
+  // So large a share of all records, about, beyond the least.
+  const auto beyond = static_cast<uint64_t>(c.hot * static_cast<double>(model.all_rows()) * 160);
+  set_budgets(model.options, beyond, beyond);
   auto runtime = open_or_fail(model.options);
   ASSERT_NE(runtime, nullptr);
   EXPECT_EQ(train_toy(model, *runtime, run), plain.sum);

@@ -196,10 +196,8 @@ class Pair {
     return std::nullopt;
   }
   std::vector<PlannedMove> moves_of(const PlaceBatch& batch, int64_t ahead) {
-    std::vector<Move> moves;
-    placed_.directory->place(batch, over(batch, ahead), moves);
     std::vector<PlannedMove> planned;
-    for (const Move& move : moves) {
+    for (const Move& move : placed_.directory->place(batch, over(batch, ahead))) {
       planned.push_back({move.key, placed_.address(move.from, move.source),
                          placed_.address(move.to, move.target)});
     }

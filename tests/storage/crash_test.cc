@@ -116,7 +116,7 @@ class CrashRun {
 class CrashTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(CrashTest, EveryCrashReturnsToTheLastCommitAndReadersToTheOneBefore) {
-  for (uint64_t seed = getenv("SEED") ? atoi(getenv("SEED")) : 0; seed < 25; ++seed) {
+  for (uint64_t seed = 0; seed < 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(GetParam() * 1000 + seed));
     CrashRun(static_cast<uint64_t>(GetParam()) * 1000 + seed).run(8);
     if (HasFatalFailure()) return;
@@ -124,7 +124,7 @@ TEST_P(CrashTest, EveryCrashReturnsToTheLastCommitAndReadersToTheOneBefore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(0, 4));
-INSTANTIATE_TEST_SUITE_P(SlowSeeds, CrashTest, ::testing::Range(4, 100));
+INSTANTIATE_TEST_SUITE_P(SlowSeeds, CrashTest, ::testing::Range(4, 24));
 
 }  // namespace
 }  // namespace rowtide::storage

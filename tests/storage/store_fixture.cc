@@ -39,14 +39,13 @@ Result<std::unique_ptr<ColdStore>> StoreTester::open_reader(uint32_t commit) {
 Status StoreTester::put(Key key, uint64_t version, uint32_t epoch, uint32_t type) {
   const auto payload = payload_of(key, version, bytes_of(type));
   const size_t weights = payload.size() / 2;
-  std::vector<ColdStore::Done> done;
   for (int tries = 0; tries < 100000; ++tries) {
     auto accepted = store->append(type, key, epoch, std::span(payload).first(weights),
                                   std::span(payload).subspan(weights));
     if (!accepted.ok()) return accepted.status();
     if (*accepted) return {};
     if (disk.frozen()) return {Code::kInterrupted, "the disk is frozen"};
-    store->poll(true, done);
+    store->poll(true, ended);
   }
   return {Code::kBusy, "the store never took the row: " + store->take_write_error().to_string()};
 }

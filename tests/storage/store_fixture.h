@@ -44,6 +44,7 @@ struct StoreTester {
   uint32_t bytes_of(uint32_t type) const { return options.payload_bytes[type]; }
 
   FakeDisk disk;
+  std::vector<ColdStore::Done> ended;  // reads that ended while put() polled
   ColdStoreOptions options;
   std::unique_ptr<ColdStore> store;
 };

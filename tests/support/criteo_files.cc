@@ -51,6 +51,10 @@ std::string gzipped(const std::string& text) {
   z_stream stream{};
   constexpr int kGzip = 15 + 16;  // the window's bits, and zlib's flag for gzip
   EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  gz_header header{};
+  Bytef name[] = "train.txt";  // as the gzip program stores it
+  header.name = name;
+  EXPECT_EQ(deflateSetHeader(&stream, &header), Z_OK);
   std::string packed(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());

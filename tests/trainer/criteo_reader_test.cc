@@ -200,6 +200,15 @@ TEST_F(CriteoReaderTest, StatsCountRowsAndBytes) {
   EXPECT_EQ(reading.stats.skipped_lines, 0u);
 }
 
+// A day of Criteo Terabyte streams through a bounded queue.
+TEST_F(CriteoReaderTest, ItsMemoryIsBoundedWhateverTheFiles) {
+  const CriteoReaderOptions small{.batch = 2048, .threads = 1};
+  const CriteoReaderOptions large{.batch = 65536, .threads = 16};
+  EXPECT_LT(CriteoReader::predict_bytes(small), 10u << 20);
+  EXPECT_GT(CriteoReader::predict_bytes(large), CriteoReader::predict_bytes(small));
+  EXPECT_LT(CriteoReader::predict_bytes(large), 256u << 20);
+}
+
 TEST_F(CriteoReaderTest, CountsRowsWithoutParsing) {
   const std::string text = random_criteo_text(3000, 1) + random_criteo_line(7);
   const auto rows = count_criteo_rows({put("a.gz", gzipped(text)), put("b", text)});

@@ -173,7 +173,7 @@ class LinearModel {
 };
 
 TEST(PlantedModelTest, SlowALinearModelStaysBelowTheCeiling) {
-  constexpr uint64_t kAll = 2'000'000, kTraining = kAll / 7 * 6;
+  constexpr uint64_t kAll = 1'000'000, kTraining = kAll / 7 * 6;
   const PlantedModel model(kAll, 1, 1.0);
   LinearModel linear;
   for (uint64_t i = 0; i < kTraining; ++i) linear.learn(model.row(i));

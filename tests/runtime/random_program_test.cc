@@ -1,0 +1,426 @@
+// Legal but wild callers: several open steps, drops before and after forward, repeated forwards,
+// gradient parts, evaluations, commits, rows by key, over tiny tiers and batches that crowd one
+// set. Every output is compared with plain tables that go through the same calls.
+//
+// A failure names its seed; ROWTIDE_SEED=n runs that case alone.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "kernels/policies/policy.h"
+#include "tests/support/numbers.h"
+#include "tests/support/plain_tables.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/support/toy_training.h"
+#include "tests/support/watchdog.h"
+
+namespace rowtide {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : random_(seed) {}
+  uint64_t below(uint64_t n) { return random_() % n; }
+  bool chance(int percent) { return below(100) < static_cast<uint64_t>(percent); }
+  template <typename T>
+  T pick(std::initializer_list<T> of) {
+    return of.begin()[below(of.size())];
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// Sizes, tables and budgets of one case.
+RuntimeOptions draw_options(Random& random, const std::string& directory) {
+  RuntimeOptions o;
+  const auto precision = random.pick({Precision::kFp32, Precision::kFp16, Precision::kBf16});
+  const auto optimizer = random.pick({OptimizerKind::kSgd, OptimizerKind::kAdagrad,
+                                      OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam});
+  const auto table = [&](const char* name, uint64_t rows, uint32_t width, Placement placement) {
+    o.tables.push_back({.name = name,
+                        .rows = rows,
+                        .width = width,
+                        .precision = precision,
+                        .optimizer = optimizer,
+                        .init_scale = 0.5f,
+                        .placement = placement});
+  };
+  const uint64_t rows = random.pick({40, 150, 600});
+  table("whole", 9, 3, Placement::kResident);
+  table("a", rows, 3, Placement::kCached);
+  table("b", rows / 2, 3, Placement::kCached);
+  table("c", rows, 8, Placement::kCached);
+  const uint32_t hot = random.pick({1u, 2u, 4u});
+  for (const uint32_t t : {0, 1, 2, 3, 1, 3}) {
+    o.features.push_back({.name = "f" + std::to_string(o.features.size()),
+                          .table = t,
+                          .pooling = random.pick({Pooling::kSum, Pooling::kMean, Pooling::kNone}),
+                          .max_ids_per_sample = hot});
+  }
+  o.max_samples = random.pick({2, 10, 40});
+  o.max_ids = o.max_samples * hot * o.features.size();
+  o.open_steps = random.pick({1u, 1u, 2u, 3u});
+  o.placed_batches = o.open_steps - 1 + random.pick({0u, 1u, 2u, 4u});
+  o.known_batches = o.placed_batches + random.pick({0u, 1u, 3u, 8u});
+  o.policy = policy_names()[random.below(policy_names().size())];
+  o.admission = random.pick({"always", "always", "count"});
+  o.gradient_parts = random.pick({0u, 1u, 2u});
+  o.weighted = random.chance(50);
+  o.skip_bad_ids = random.chance(50);
+  o.threads = random.pick({1, 1, 1, 2});
+  o.seed = random.below(1000);
+  o.ssd = {{directory, 64 << 20}};
+  o.hbm_bytes = o.ddr_bytes = 1;
+  const Plan least = Runtime::plan(o);
+  o.hbm_bytes = least.least_hbm_bytes + random.pick({0, 0, 3000, 20000});
+  o.ddr_bytes = least.least_ddr_bytes + random.pick({0, 0, 2000, 20000});
+  return o;
+}
+
+// Batches that are nasty on purpose: shared rows, one set, doubles, ids out of range, empty ones.
+class BatchMaker {
+ public:
+  BatchMaker(const RuntimeOptions& options, Random& random)
+      : o_(options), random_(random), style_(random.below(3)) {
+    for (int i = 0; i < 12; ++i) few_.push_back(static_cast<int64_t>(random.below(1000)));
+  }
+
+  ToyBatch make(uint64_t samples) {
+    ToyBatch batch;
+    batch.samples = samples;
+    batch.offsets.push_back(0);
+    for (const FeatureOptions& feature : o_.features) {
+      for (uint64_t s = 0; s < samples; ++s) {
+        uint64_t ids = random_.below(feature.max_ids_per_sample + 1);
+        if (style_ == 0) ids = feature.max_ids_per_sample;
+        for (uint64_t i = 0; i < ids; ++i) batch.ids.push_back(id(feature.table));
+        batch.offsets.push_back(static_cast<int64_t>(batch.ids.size()));
+      }
+    }
+    if (o_.weighted && random_.chance(70)) {
+      for (size_t i = 0; i < batch.ids.size(); ++i) {
+        batch.weights.push_back(static_cast<float>(random_.below(16)) / 8 - 0.5f);
+      }
+    }
+    return batch;
+  }
+  ToyBatch next() { return make(random_.pick<uint64_t>({0, 1, o_.max_samples, o_.max_samples})); }
+
+ private:
+  int64_t id(uint32_t table) {
+    if (o_.skip_bad_ids && random_.chance(4)) {
+      return random_.pick<int64_t>({-1, INT64_MIN, INT64_MAX, 600, int64_t{1} << 40});
+    }
+    const uint64_t rows = o_.tables[table].rows;
+    if (style_ == 1) return few_[random_.below(few_.size())] % static_cast<int64_t>(rows);
+    for (int trial = 0; style_ == 2 && trial < 20; ++trial) {
+      const uint64_t row = random_.below(rows);  // of a quarter of the sets, of some group
+      if (mix64(make_key(table, row) ^ (11 + table / 3)) >> 62 == 0) return row;
+    }
+    return static_cast<int64_t>(random_.below(rows));
+  }
+
+  const RuntimeOptions& o_;
+  Random& random_;
+  uint64_t style_;
+  std::vector<int64_t> few_;
+};
+
+// Over all cases, to see that they are worth something.
+struct Totals {
+  uint64_t from_ssd = 0, from_ddr = 0, transit = 0, lowered = 0, dropped = 0;
+  void add(const Stats& stats) {
+    from_ssd += stats.ssd.unique_hits;
+    from_ddr += stats.ddr.unique_hits;
+    transit += stats.transit_rows;
+    lowered += stats.placed_lowered;
+    dropped += stats.ssd_tier.dropped;
+  }
+};
+
+class Program {
+ public:
+  Program(uint64_t seed, uint64_t steps, const std::string& directory, Totals& totals)
+      : random_(seed),
+        totals_(totals),
+        options_(draw_options(random_, directory)),
+        batches_(options_, random_),
+        plain_(options_),
+        end_(steps),
+        eager_(random_.chance(60)) {}
+
+  void run() {
+    runtime_ = open_or_fail(options_);
+    ASSERT_NE(runtime_, nullptr);
+    while ((base_ < end_ || evaluation_) && !testing::Test::HasFailure()) {
+      if (known_ < end_ && known_ <= base_ + options_.known_batches &&
+          (eager_ || random_.chance(40))) {
+        submit();
+      } else {
+        call(random_.below(100));
+      }
+    }
+    if (!testing::Test::HasFailure()) check_all();
+  }
+
+ private:
+  struct Flight {
+    Step step;
+    ToyBatch batch;
+    PlainValues forward;
+    std::vector<PlainValues> parts;
+    bool forwarded = false;
+  };
+
+  void call(uint64_t what) {
+    if (what < 12) return evaluate();
+    if (what < 40) return forward_next();
+    if (what < 44) return drop_ahead();
+    if (what < 47) return commit();
+    if (what < 51) return read_some();
+    if (what < 53) return write_some();
+    if (what < 55) return runtime_->end_of_input();
+    if (what < 56) return check_digest();
+    if (evaluation_ && what < 66) return end_evaluation();
+    return continue_one();
+  }
+
+  void submit() {
+    ToyBatch batch = batches_.next(), handed = batch;
+    auto step = runtime_->submit(handed.view());
+    // Steps dropped unseen are still being placed, and while an evaluation is open nothing is.
+    while (!step.ok() && dropped_ahead_ && step.status().code() == Code::kBusy) {
+      if (evaluation_) end_evaluation();
+      std::this_thread::yield();
+      step = runtime_->submit(handed.view());
+    }
+    ASSERT_TRUE(step.ok()) << step.status().to_string();
+    ASSERT_EQ(step->number(), known_);
+    handed = {};  // the runtime has its own copy
+    flights_[known_] = {std::move(*step), std::move(batch)};
+    if (++known_ == end_) runtime_->end_of_input();
+  }
+
+  void forward_next() {
+    while (ended_.contains(next_)) ++next_;
+    if (next_ == known_) return;
+    Flight& flight = flights_[next_];
+    const bool legal = !evaluation_ && next_ - base_ < options_.open_steps;
+    flight.forward = plain_.shaped(flight.batch.view(), -99);
+    const Status status = flight.step.forward(flight.forward.out());
+    ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
+    if (!legal) return;
+    flight.forwarded = true;
+    compare(flight, "forward");
+    ++next_;
+  }
+
+  void compare(Flight& flight, const char* what) {
+    compare(plain_.forward(flight.batch.view()), flight.forward,
+            std::string(what) + " of step " + std::to_string(flight.step.number()));
+  }
+  static void compare(const PlainValues& expected, const PlainValues& is, const std::string& what) {
+    ASSERT_EQ(first_difference(expected.pooled, is.pooled), "") << what;
+    for (size_t s = 0; s < expected.sequences.size(); ++s) {
+      ASSERT_EQ(first_difference(expected.sequences[s], is.sequences[s]), "")
+          << what << ", sequence " << s;
+    }
+  }
+
+  void drop_ahead() {
+    if (next_ >= known_) return;
+    const uint64_t n = next_ + random_.below(known_ - next_);
+    if (ended_.contains(n)) return;
+    dropped_ahead_ = true;
+    finish(n, [](Flight& flight) { flight.step.drop(); });
+  }
+
+  template <typename End>
+  void finish(uint64_t n, End&& end) {
+    end(flights_[n]);
+    flights_.erase(n);
+    ended_.insert(n);
+    while (ended_.contains(base_)) ++base_;
+  }
+
+  // A repeated forward, a backward, an apply or a drop of some open step.
+  void continue_one() {
+    std::vector<uint64_t> open;
+    for (const auto& [n, flight] : flights_) {
+      if (flight.forwarded) open.push_back(n);
+    }
+    if (open.empty()) return;
+    const uint64_t n = random_.chance(70) ? open[0] : open[random_.below(open.size())];
+    Flight& flight = flights_[n];
+    if (random_.chance(20)) return repeat_forward(flight);
+    if (flight.parts.size() < options_.gradient_parts && random_.chance(50))
+      return backward(flight);
+    if (random_.chance(10)) return finish(n, [](Flight& f) { f.step.drop(); });
+    apply(n, flight);
+  }
+
+  void repeat_forward(Flight& flight) {
+    flight.forward = plain_.shaped(flight.batch.view(), -99);
+    const Status status = flight.step.forward(flight.forward.out());
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    compare(flight, "repeated forward");
+  }
+
+  // A function of what was looked up, so that one wrong bit spreads.
+  PlainValues gradient(const Flight& flight) {
+    PlainValues g = flight.forward;
+    const auto bend = [&](std::vector<float>& values) {
+      for (float& x : values) x = 0.25f * x + static_cast<float>(random_.below(9)) / 16 - 0.25f;
+    };
+    bend(g.pooled);
+    for (auto& sequence : g.sequences) bend(sequence);
+    return g;
+  }
+
+  void backward(Flight& flight) {
+    flight.parts.push_back(gradient(flight));
+    const Status status = flight.step.backward(flight.parts.back().gradient());
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+
+  void apply(uint64_t n, Flight& flight) {
+    const ApplyOptions options = {.learning_rate = random_.chance(50) ? 0.05f : 0.2f,
+                                  .weight_decay = random_.chance(30) ? 0.01f : 0,
+                                  .decoupled = random_.chance(50)};
+    Status status;
+    if (flight.parts.empty() || random_.chance(50)) {
+      flight.parts.push_back(gradient(flight));
+      status = flight.step.backward_and_apply(flight.parts.back().gradient(), options);
+    } else {
+      status = flight.step.apply(options);
+    }
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    plain_.apply(flight.batch.view(), std::move(flight.parts), options, n);
+    finish(n, [](Flight&) {});
+  }
+
+  void evaluate() {
+    if (!evaluation_) {
+      evaluated_ = batches_.next();
+      auto evaluation = runtime_->evaluate(evaluated_.view());
+      ASSERT_TRUE(evaluation.ok()) << evaluation.status().to_string();
+      evaluation_ = std::move(*evaluation);
+    } else {
+      EXPECT_EQ(runtime_->evaluate(evaluated_.view()).status().code(), Code::kBusy);
+    }
+    PlainValues out = plain_.shaped(evaluated_.view(), -99);
+    const Status status = evaluation_->forward(out.out());
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    compare(plain_.forward(evaluated_.view()), out, "evaluation");
+  }
+  void end_evaluation() { evaluation_.reset(); }
+
+  void commit() {
+    bool open = evaluation_.has_value();
+    for (const auto& [n, flight] : flights_) open |= flight.forwarded;
+    const Status status = runtime_->commit({});
+    EXPECT_EQ(status.code(), open ? Code::kBusy : Code::kOk) << status.to_string();
+  }
+
+  int64_t any_row(uint32_t table) {
+    return static_cast<int64_t>(random_.below(options_.tables[table].rows));
+  }
+
+  void read_some() {
+    const auto t = static_cast<uint32_t>(random_.below(options_.tables.size()));
+    const std::vector<int64_t> rows = {any_row(t), any_row(t), any_row(t)};
+    check_rows(t, rows);
+  }
+
+  void check_rows(uint32_t t, const std::vector<int64_t>& rows) {
+    const TableOptions& table = options_.tables[t];
+    const uint32_t width = table.width;
+    const size_t state_floats = plain_.row(t, rows[0]).size() - width;
+    std::vector<float> weights(rows.size() * width), state(rows.size() * state_floats);
+    const Status status = runtime_->read_rows(t, rows, weights, state);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::vector<float> is(weights.begin() + i * width, weights.begin() + (i + 1) * width);
+      is.insert(is.end(), state.begin() + i * state_floats, state.begin() + (i + 1) * state_floats);
+      ASSERT_EQ(first_difference(plain_.row(t, rows[i]), is), "")
+          << "table " << table.name << ", row " << rows[i];
+    }
+  }
+
+  void write_some() {
+    const auto t = static_cast<uint32_t>(random_.below(options_.tables.size()));
+    const std::vector<int64_t> rows = {any_row(t)};
+    std::vector<float> weights, state;
+    for (float x : plain_.row(t, rows[0])) {
+      (weights.size() < options_.tables[t].width ? weights : state).push_back(0.5f * x + 0.125f);
+    }
+    const Status status = runtime_->write_rows(t, rows, weights, state);
+    const bool legal = base_ == known_ && !evaluation_;
+    ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
+    if (legal) plain_.write(t, rows[0], weights, state);
+  }
+
+  void check_digest() { EXPECT_EQ(digest_of(*runtime_), plain_.digest()); }
+
+  void check_all() {
+    check_digest();
+    for (uint32_t t = 0; t < options_.tables.size(); ++t) {
+      std::vector<int64_t> rows(options_.tables[t].rows);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
+      check_rows(t, rows);
+    }
+    const Stats stats = runtime_->stats();
+    EXPECT_LE(stats.rows_on_ssd, plain_.rows_written());
+    totals_.add(stats);
+  }
+
+  Random random_;
+  Totals& totals_;
+  RuntimeOptions options_;
+  BatchMaker batches_;
+  PlainTables plain_;
+  uint64_t end_;
+  bool eager_;
+  std::unique_ptr<Runtime> runtime_;
+  std::map<uint64_t, Flight> flights_;
+  std::optional<Evaluation> evaluation_;
+  ToyBatch evaluated_;
+  std::set<uint64_t> ended_;
+  uint64_t known_ = 0, next_ = 0, base_ = 0;
+  bool dropped_ahead_ = false;
+};
+
+void run_case(uint64_t seed, Totals& totals) {
+  SCOPED_TRACE("ROWTIDE_SEED=" + std::to_string(seed));
+  Watchdog watchdog("ROWTIDE_SEED=" + std::to_string(seed));
+  TemporaryDirectory directory;
+  Program(seed, /*steps=*/5 + seed % 31, directory / "store", totals).run();
+}
+
+void run_cases(uint64_t first, uint64_t count) {
+  Totals totals;
+  if (const char* seed = std::getenv("ROWTIDE_SEED")) {
+    return run_case(std::strtoull(seed, nullptr, 10), totals);
+  }
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    run_case(seed, totals);
+  }
+  EXPECT_GT(totals.from_ssd, count);
+  EXPECT_GT(totals.from_ddr, count);
+  EXPECT_GT(totals.transit, count);
+  EXPECT_GT(totals.lowered, 0u);
+  EXPECT_GT(totals.dropped, count);
+}
+
+TEST(RandomProgramTest, I3_EveryOutputIsThatOfPlainTables) { run_cases(0, 300); }
+TEST(RandomProgramTest, SlowI3_EveryOutputIsThatOfPlainTables) { run_cases(1000, 5000); }
+
+}  // namespace
+}  // namespace rowtide
