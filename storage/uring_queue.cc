@@ -20,7 +20,7 @@ class UringQueue final : public IoQueue {
 
   int open(uint32_t depth) {
     io_uring_params params{};
-    params.flags = IORING_SETUP_CQSIZE;
+    params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     params.cq_entries = std::max(depth, 8u) * 2;
     const int error =
         io_uring_queue_init_params(std::clamp(depth, 8u, kMostEntries), &ring_, &params);
