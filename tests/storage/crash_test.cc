@@ -116,15 +116,15 @@ class CrashRun {
 class CrashTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(CrashTest, EveryCrashReturnsToTheLastCommitAndReadersToTheOneBefore) {
-  for (uint64_t seed = 0; seed < 25; ++seed) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(GetParam() * 1000 + seed));
     CrashRun(static_cast<uint64_t>(GetParam()) * 1000 + seed).run(8);
     if (HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(0, 4));
-INSTANTIATE_TEST_SUITE_P(SlowSeeds, CrashTest, ::testing::Range(4, 24));
+INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(SlowSeeds, CrashTest, ::testing::Range(3, 24));
 
 }  // namespace
 }  // namespace rowtide::storage
