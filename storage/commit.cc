@@ -15,6 +15,7 @@ constexpr size_t kMostKeptBefore = 5;  // commits beside the new one and the nex
 // Waits until all that was appended is on the disk.  The cleaner pauses: what it would append now
 // the manifest could not promise.
 Status LogStore::sync_all() {
+  if (syncer_->broken()) return syncer_->last_error();
   const uint64_t number = syncer_->next();
   const uint64_t writes = buffer_->failures(), syncs = syncer_->failures();
   syncer_->request();
@@ -86,9 +87,12 @@ Status LogStore::write_manifest(Manifest* next) {
 
 Status LogStore::commit(const CommitContent& content) {
   if (options_.read_only) return {Code::kInvalid, "a store opened read-only cannot commit"};
-  if (content.epoch <= last_commit_.epoch || content.epoch > kMostEpoch) {
-    return {Code::kInvalid, "commit " + std::to_string(content.epoch) + " after " +
-                                std::to_string(last_commit_.epoch)};
+  const bool possible = content.epoch > last_commit_.epoch && content.epoch <= kMostEpoch &&
+                        (content.epoch == pending_ || content.epoch >= newest_epoch_);
+  if (!possible) {
+    return {Code::kInvalid, "commit " + std::to_string(content.epoch) + " cannot follow " +
+                                std::to_string(last_commit_.epoch) + " with rows of epoch " +
+                                std::to_string(newest_epoch_)};
   }
   if (pending_ != content.epoch) begin_commit(content.epoch);
   const std::vector<uint32_t> kept = kept_after(content.epoch);

@@ -321,6 +321,7 @@ TEST_F(IdsTest, I4_ARowNeverWrittenReadsTheSameAtAnyTimeAndInAnyOrder) {
   RuntimeOptions other = o;
   other.ssd[0].directory = directory_ / "other";
   other.tables[0].rows = 200000;
+  set_budgets(other);
   PairedRuntime grown(other);
   EXPECT_EQ(grown.plain().row(0, 77), paired.plain().row(0, 77));
   grown.check_row(0, 77);

@@ -419,7 +419,7 @@ void run_cases(uint64_t first, uint64_t count) {
   EXPECT_GT(totals.dropped, count);
 }
 
-TEST(RandomProgramTest, I3_EveryOutputIsThatOfPlainTables) { run_cases(0, 300); }
+TEST(RandomProgramTest, I3_EveryOutputIsThatOfPlainTables) { run_cases(0, 120); }
 TEST(RandomProgramTest, SlowI3_EveryOutputIsThatOfPlainTables) { run_cases(1000, 5000); }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "runtime/layout.h"
+
 namespace rowtide {
 namespace {
 
