@@ -141,9 +141,10 @@ struct Panel {
   inline uint32_t column(uint32_t n) const { return n + 1 < N ? first + n * K : last; }
 };
 
+// Asks for the first KiB of `bytes`: the hardware prefetcher sees the rest coming.
 inline void prefetch_lines(const void* from, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(from) & ~uintptr_t{kCacheLine - 1};
-  const auto end = reinterpret_cast<uintptr_t>(from) + bytes;
+  const auto end = reinterpret_cast<uintptr_t>(from) + (bytes < 1024 ? bytes : 1024);
   for (uintptr_t line = begin; line < end; line += kCacheLine) {
     __builtin_prefetch(reinterpret_cast<const void*>(line));
   }

@@ -10,7 +10,6 @@ constexpr uint32_t kPanel = 8;  // vectors in registers at once
 // hide a miss, near enough that a core's line fill buffers are not overrun.
 constexpr uint32_t kBytesAhead = 2048;
 constexpr uint32_t kMostRowsAhead = 24;
-constexpr uint32_t kMostBytesOfARow = 1024;  // the hardware prefetcher sees the rest coming
 
 // An output larger than an L2 cache is written past it: no line is read only to be overwritten.
 // That gives a half more rows/s, and a fifth more with the time of the reader that follows; rows
@@ -41,7 +40,6 @@ struct Rows {
         bytes(op.format.width * sizeof(Stored)) {
     ahead = kBytesAhead / bytes + 2;
     if (ahead > kMostRowsAhead) ahead = kMostRowsAhead;
-    if (bytes > kMostBytesOfARow) bytes = kMostBytesOfARow;
     for (int64_t i = begin_id - ahead; i < begin_id; ++i) prefetch_after(i);
   }
 

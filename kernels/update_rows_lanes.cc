@@ -12,7 +12,6 @@ constexpr uint32_t kPanel = 8;     // vectors in registers at once
 // How far ahead memory is asked for: occurrences for gradients, rows for weights and state.
 constexpr uint32_t kGradientsAhead = 16;
 constexpr uint32_t kRowsAhead = 8;
-constexpr uint32_t kMostBytesAhead = 1024;  // of one row; the hardware prefetcher sees the rest
 
 // Where the gradient of an occurrence lies.
 struct Gradients {
@@ -49,35 +48,28 @@ struct Gradients {
 // Asks for memory that the rows after the current one will need.
 struct Prefetch {
   Prefetch(const UpdateRows& update, uint64_t end)
-      : op(update),
-        gradients(update),
-        end_row(end),
-        end_occurrence(update.occurrence_begin[end]),
-        bytes(update.format.width * 4 < kMostBytesAhead ? update.format.width * 4
-                                                        : kMostBytesAhead) {}
+      : op(update), gradients(update), end_row(end), end_occurrence(update.occurrence_begin[end]) {}
 
   void gradient_after(uint32_t j) {
     if (j + kGradientsAhead >= end_occurrence) return;
     const uint32_t occurrence = op.occurrences[j + kGradientsAhead];
     gradients.to(occurrence);
     for (uint32_t part = 0; part < op.part_count; ++part) {
-      prefetch_lines(gradients.row(occurrence, part), bytes);
+      prefetch_lines(gradients.row(occurrence, part), op.format.width * sizeof(float));
     }
   }
   void row_after(uint64_t r) const {
     if (r + kRowsAhead >= end_row) return;
     const RowPlanes& planes = op.planes;
     const uint64_t slot = op.slots[r + kRowsAhead];
-    const uint32_t w = planes.weight_stride, s = planes.state_stride;
-    prefetch_lines(planes.weights + slot * w, w < kMostBytesAhead ? w : kMostBytesAhead);
-    prefetch_lines(planes.state + slot * s, s < kMostBytesAhead ? s : kMostBytesAhead);
+    prefetch_lines(planes.weights + slot * planes.weight_stride, planes.weight_stride);
+    prefetch_lines(planes.state + slot * planes.state_stride, planes.state_stride);
   }
 
   const UpdateRows& op;
   Gradients gradients;
   uint64_t end_row;
   uint32_t end_occurrence;
-  uint32_t bytes;
 };
 
 template <uint32_t K, uint32_t N>
