@@ -123,29 +123,15 @@ void pool_wide(const PooledLookup& op, uint64_t begin, uint64_t end) {
 
 template <typename Element, bool kWeighted>
 void pool(const PooledLookup& op, uint64_t begin, uint64_t end) {
+  using PoolBags = void (*)(const PooledLookup&, uint64_t, uint64_t);
+  constexpr PoolBags kByVectors[kPanel] = {
+      pool_bags<Element, kWeighted, kVector, 1>, pool_bags<Element, kWeighted, kVector, 2>,
+      pool_bags<Element, kWeighted, kVector, 3>, pool_bags<Element, kWeighted, kVector, 4>,
+      pool_bags<Element, kWeighted, kVector, 5>, pool_bags<Element, kWeighted, kVector, 6>,
+      pool_bags<Element, kWeighted, kVector, 7>, pool_bags<Element, kWeighted, kVector, 8>};
   const uint32_t width = op.format.width;
-  if (width >= kVector) {
-    switch ((width + kVector - 1) / kVector) {
-      case 1:
-        return pool_bags<Element, kWeighted, kVector, 1>(op, begin, end);
-      case 2:
-        return pool_bags<Element, kWeighted, kVector, 2>(op, begin, end);
-      case 3:
-        return pool_bags<Element, kWeighted, kVector, 3>(op, begin, end);
-      case 4:
-        return pool_bags<Element, kWeighted, kVector, 4>(op, begin, end);
-      case 5:
-        return pool_bags<Element, kWeighted, kVector, 5>(op, begin, end);
-      case 6:
-        return pool_bags<Element, kWeighted, kVector, 6>(op, begin, end);
-      case 7:
-        return pool_bags<Element, kWeighted, kVector, 7>(op, begin, end);
-      case 8:
-        return pool_bags<Element, kWeighted, kVector, 8>(op, begin, end);
-      default:
-        return pool_wide<Element, kWeighted>(op, begin, end);
-    }
-  }
+  if (width > kPanel * kVector) return pool_wide<Element, kWeighted>(op, begin, end);
+  if (width >= kVector) return kByVectors[(width - 1) / kVector](op, begin, end);
   if (kVector > 8 && width >= 8) return pool_bags<Element, kWeighted, kUpTo8, 2>(op, begin, end);
   if (kVector > 4 && width >= 4) return pool_bags<Element, kWeighted, 4, 2>(op, begin, end);
   if (width == 3) return pool_bags<Element, kWeighted, 1, 3>(op, begin, end);

@@ -59,20 +59,22 @@ static constexpr uint16_t stochastic_fp16(float x, uint32_t r) {
   const uint32_t bits = float_bits(x);
   const uint32_t a = bits & 0x7FFFFFFFu;
   const uint32_t sign = bits >> 31;
-  const bool small = a < 0x38800000u;  // below 2^-14: multiples of 2^-24
-  // Where it is not small, zero keeps the conversions to int in range.
-  const float scaled = (small ? bits_float(a) : 0.0f) * 0x1p24f;
+  // Below 2^-14 halves are the multiples of 2^-24.  A mask, for branches would not vectorise; where
+  // it is not small, zero keeps the conversions to int in range.
+  const uint32_t small = 0u - static_cast<uint32_t>(a < 0x38800000u);
+  const float scaled = bits_float(a & small) * 0x1p24f;
   const int32_t whole = static_cast<int32_t>(scaled);
   const float high = (scaled - static_cast<float>(whole)) * 0x1p16f;
   const int32_t high_part = static_cast<int32_t>(high);
   const float low = (high - static_cast<float>(high_part)) * 0x1p16f;
   const int32_t low_part = static_cast<int32_t>(low);
-  const uint32_t more = low != static_cast<float>(low_part) ? 1u - sign : 0u;
+  const bool exact = float_bits(low) == float_bits(static_cast<float>(low_part));
+  const uint32_t more = exact ? 0u : 1u - sign;
   const uint32_t small_part =
       (static_cast<uint32_t>(high_part) << 16 | static_cast<uint32_t>(low_part)) + more;
 
-  const uint32_t part = small ? small_part : a << 19;
-  const uint32_t down = small ? static_cast<uint32_t>(whole) : (a - 0x38000000u) >> 13;
+  const uint32_t part = (small_part & small) | (a << 19 & ~small);
+  const uint32_t down = static_cast<uint32_t>(whole) | ((a - 0x38000000u) >> 13 & ~small);
   const uint32_t grown = down + ((r ^ (0u - sign)) < part ? 1u : 0u);
   const uint32_t magnitude = a < 0x477FE000u ? grown : a > 0x7F800000u ? 0x7E00u : 0x7BFFu;
   return static_cast<uint16_t>(sign << 15 | magnitude);

@@ -1,5 +1,5 @@
 #include "kernels/lanes.h"
-#include "kernels/philox.h"
+#include "kernels/philox_lanes.h"
 #include "kernels/update_rows.h"
 
 namespace rowtide::ROWTIDE_LANES {
@@ -262,16 +262,15 @@ void widen_row(const std::byte* from, uint32_t width, float* w) {
 
 template <typename Element>
 void round_row(const OptimizerStep& step, Key key, uint32_t width, const float* w, std::byte* to) {
-  constexpr uint32_t kBlocks = 16;  // of Philox at once, to fill vectors
-  uint32_t random[4 * kBlocks];
-  auto* stored = reinterpret_cast<typename Element::Stored*>(to);
-  for (uint32_t d = 0; d < width; d += 4 * kBlocks) {
-    for (uint32_t b = 0; b < kBlocks; ++b) {
-      const PhiloxBlock r = philox4x32_10(step.seed, rounding_counter(key, step.step, d / 4 + b));
-      for (uint32_t n = 0; n < 4; ++n) random[4 * b + n] = r.word[n];
-    }
-    const uint32_t count = width - d < 4 * kBlocks ? width - d : 4 * kBlocks;
-    for (uint32_t n = 0; n < count; ++n) stored[d + n] = Element::stochastic(w[d + n], random[n]);
+  for (uint32_t d = 0; d < width; d += kRandomWords) {
+    const uint32_t count = width - d < kRandomWords ? width - d : kRandomWords;
+    uint32_t random[kRandomWords];
+    random_words<3>(step.seed, rounding_counter(key, step.step, d / 4), random);
+    float x[kRandomWords] = {};
+    typename Element::Stored rounded[kRandomWords];
+    __builtin_memcpy(x, w + d, count * sizeof(float));
+    for (uint32_t n = 0; n < kRandomWords; ++n) rounded[n] = Element::stochastic(x[n], random[n]);
+    __builtin_memcpy(to + uint64_t{d} * Element::kBytes, rounded, count * Element::kBytes);
   }
 }
 

@@ -145,11 +145,17 @@ uint64_t resident_bytes(const TableLayout& table) {
   return table.rows * (table.format.record_bytes() + 1);
 }
 
-// Those that must be: asked for, or, without a store, all.
+// Those that must be: asked for, or, without a store, all; and those whose rows take no more room
+// than the transit and evaluation slots that they would need.
 void choose_certain_residents(const RuntimeOptions& o, Layout& layout) {
   for (uint32_t t = 0; t < layout.tables.size(); ++t) {
-    layout.tables[t].resident =
-        layout.store.directories.empty() || o.tables[t].placement == Placement::kResident;
+    TableLayout& table = layout.tables[t];
+    uint64_t ids = 0;
+    for (uint32_t f : table.features) ids += layout.features[f].most_ids;
+    const bool small = table.rows <= ids * (o.open_steps + 1);
+    table.resident = layout.store.directories.empty() ||
+                     o.tables[t].placement == Placement::kResident ||
+                     (o.tables[t].placement == Placement::kAuto && small);
   }
 }
 

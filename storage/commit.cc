@@ -23,6 +23,7 @@ bool same(const CommitContent& a, const CommitContent& b) {
 // Waits until all that was appended is on the disk.  The cleaner pauses: what it would append now
 // the manifest could not promise.
 Status LogStore::sync_all() {
+  if (syncer_->broken()) return syncer_->last_error();
   const uint64_t number = syncer_->next();
   const uint64_t writes = buffer_->failures(), syncs = syncer_->failures();
   syncer_->request();
@@ -97,11 +98,12 @@ Status LogStore::commit(const CommitContent& content) {
   const bool again = unsure_ && unsure_->second.epoch == content.epoch;
   ROWTIDE_TRY(settle());
   if (again && last_commit_.epoch == content.epoch && same(last_commit_, content)) return {};
-  const uint32_t before =
-      std::max(last_commit_.epoch, pending_ == content.epoch ? 0 : newest_epoch_);
-  if (content.epoch <= last_commit_.epoch || content.epoch < before || content.epoch > kMostEpoch) {
-    return {Code::kInvalid,
-            "commit " + std::to_string(content.epoch) + " after " + std::to_string(before)};
+  const bool possible = content.epoch > last_commit_.epoch && content.epoch <= kMostEpoch &&
+                        (content.epoch == pending_ || content.epoch >= newest_epoch_);
+  if (!possible) {
+    return {Code::kInvalid, "commit " + std::to_string(content.epoch) + " cannot follow " +
+                                std::to_string(last_commit_.epoch) + " with rows of epoch " +
+                                std::to_string(newest_epoch_)};
   }
   if (pending_ != content.epoch) ROWTIDE_TRY(begin_commit(content.epoch));
   const std::vector<uint32_t> kept = kept_after(content.epoch);

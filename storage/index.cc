@@ -8,6 +8,7 @@ namespace rowtide::storage {
 namespace {
 
 constexpr uint32_t kLineBits = 512 - 8;  // one byte of flags
+constexpr uint32_t kNarrowBits = 57;     // an entry at any bit lies within 8 bytes
 constexpr uint32_t kMostSlots = 16;
 constexpr uint64_t kLeastLines = 8;  // so that two lines are rarely the same one
 constexpr int kMostMoves = 500;      // at these loads a handful does
@@ -91,11 +92,27 @@ void Index::store(uint64_t line, uint32_t slot, Entry entry) {
 }
 
 int Index::slot_of(uint64_t line, Entry tag) const {
+  if (entry_bits_ <= kNarrowBits) return narrow_slot_of(line, static_cast<uint64_t>(tag));
   for (uint32_t slot = 0; slot < shape_.slots; ++slot) {
     const Entry entry = load(line, slot);
     if ((entry & ~record_mask_) == tag && (entry & record_mask_) != 0) {
       return static_cast<int>(slot);
     }
+  }
+  return -1;
+}
+
+// The same in 64-bit words, for the common sizes.
+int Index::narrow_slot_of(uint64_t line, uint64_t tag) const {
+  const std::byte* const bytes = line_at(line);
+  const auto mask = static_cast<uint64_t>(entry_mask_),
+             record = static_cast<uint64_t>(record_mask_);
+  for (uint32_t slot = 0, bit = 0; slot < shape_.slots; ++slot, bit += entry_bits_) {
+    const uint32_t byte = std::min(bit / 8, 56u);
+    uint64_t window;
+    std::memcpy(&window, bytes + byte, sizeof window);
+    // A match differs from the tag in the record's bits alone, and in one of them at least.
+    if (((window >> (bit - byte * 8) & mask) ^ tag) - 1 < record) return static_cast<int>(slot);
   }
   return -1;
 }

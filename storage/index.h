@@ -64,6 +64,7 @@ class Index {
   Entry load(uint64_t line, uint32_t slot) const;
   void store(uint64_t line, uint32_t slot, Entry entry);
   int slot_of(uint64_t line, Entry tag) const;  // -1: none
+  int narrow_slot_of(uint64_t line, uint64_t tag) const;
   int empty_slot(uint64_t line) const;
   // Where the key's entry is: line and slot, or slot -1.
   std::pair<uint64_t, int> locate(const Home& home) const;

@@ -15,6 +15,8 @@ class IoUser {
   virtual ~IoUser() = default;
   // The request that was submitted with this id has ended.
   virtual void io_done(uint32_t id, int64_t result) = 0;
+  // It will be told so next: a hint to fetch into the cache what it will touch.
+  virtual void io_ending(uint32_t) {}
 };
 
 class IoRouter {
@@ -36,6 +38,9 @@ class IoRouter {
     ended_.clear();
     queue_->poll(wait, ended_);
     in_flight_ -= ended_.size();
+    for (const IoDone& done : ended_) {
+      users_[done.ticket >> 32]->io_ending(static_cast<uint32_t>(done.ticket));
+    }
     for (const IoDone& done : ended_) {
       users_[done.ticket >> 32]->io_done(static_cast<uint32_t>(done.ticket), done.result);
     }

@@ -276,7 +276,8 @@ Status LogStore::begin_commit(uint32_t epoch) {
 }
 
 Status LogStore::take_write_error() {
-  for (Status status : {buffer_->take_error(), log_->take_error(), cleaner_->take_error()}) {
+  for (Status status :
+       {buffer_->take_error(), log_->take_error(), cleaner_->take_error(), syncer_->take_error()}) {
     if (!status.ok()) return status;
   }
   return {};

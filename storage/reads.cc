@@ -1,5 +1,6 @@
 #include "storage/reads.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -130,6 +131,16 @@ bool Reads::verifies(const Op& op) const {
     if (!is_record(record, bytes, segment.use, waiters_[w].key)) return false;
   }
   return true;
+}
+
+void Reads::io_ending(uint32_t number) {
+  constexpr uint32_t kLine = 64, kMostLines = 8;
+  const Op& op = ops_[number];
+  const std::byte* const record = record_in(op, waiters_[op.waiters]);
+  const uint32_t bytes = parts_.layout->types[(*parts_.segments)[op.segment].type].bytes;
+  for (uint32_t at = 0; at < std::min(bytes, kMostLines * kLine); at += kLine) {
+    __builtin_prefetch(record + at);
+  }
 }
 
 void Reads::io_done(uint32_t number, int64_t result) {

@@ -54,6 +54,7 @@ class Reads final : public IoUser {
   static uint64_t predict(const Layout& layout, uint32_t reads_in_flight);
 
   void io_done(uint32_t id, int64_t result) override;
+  void io_ending(uint32_t id) override;
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFFu;

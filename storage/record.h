@@ -18,8 +18,8 @@
 //          8      4  epoch      the commit that these bytes belong to
 //         12      3  heir       of a copy that was superseded when it was made: see kSuperseded
 //         15      1  flags      0: no record was written here
-//         16      4  checksum   low half of XXH3(payload, seed XXH3(bytes 0 to 15, seed the use
-//                               number of the segment))
+//         16      4  checksum   low half of XXH3(bytes 0 to 15, seeded by the use number of the
+//                               segment) xor XXH3(payload)
 //         20      n  payload    weights, then optimizer state
 //
 // A record is written whole; a torn or rotted one fails its checksum, and so does one of an earlier

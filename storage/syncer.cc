@@ -44,6 +44,7 @@ void Syncer::end() {
   if (failed_) {
     ++failures_;
     broken_ = !direct_;
+    untold_ = error_;
     return;
   }
   synced_bytes_ = syncing_bytes_;

@@ -4,6 +4,7 @@
 // Syncs are numbered.  One is under way at a time; it covers what was in the log when it began.
 
 #include <cstdint>
+#include <utility>
 
 #include "storage/log.h"
 
@@ -23,8 +24,11 @@ class Syncer final : public IoUser {
   // Goes on if what it waits for has happened.
   void step();
 
+  // No later sync can be promised: see `direct`.
+  bool broken() const { return broken_; }
   uint64_t failures() const { return failures_; }
   const Status& last_error() const { return error_; }
+  Status take_error() { return std::exchange(untold_, Status()); }
 
   void io_done(uint32_t id, int64_t result) override;
 
@@ -43,7 +47,7 @@ class Syncer final : public IoUser {
   uint64_t begun_ = 0, completed_ = 0, failures_ = 0;
   uint64_t synced_bytes_ = 0, syncing_bytes_ = 0;  // of the writes ever done
   size_t in_flight_ = 0;
-  Status error_;
+  Status error_, untold_;
 };
 
 }  // namespace rowtide::storage

@@ -20,7 +20,7 @@ class UringQueue final : public IoQueue {
 
   int open(uint32_t depth) {
     io_uring_params params{};
-    params.flags = IORING_SETUP_CQSIZE;
+    params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     params.cq_entries = std::max(depth, 8u) * 2;
     const int error =
         io_uring_queue_init_params(std::clamp(depth, 8u, kMostEntries), &ring_, &params);
@@ -51,8 +51,13 @@ class UringQueue final : public IoQueue {
 
   void poll(bool wait, std::vector<IoDone>& done) override {
     if (in_flight_ == 0) return;
-    if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
-    while (wait && io_uring_cq_ready(&ring_) == 0) io_uring_submit_and_wait(&ring_, 1);
+    if (wait) {
+      do {
+        io_uring_submit_and_wait(&ring_, 1);
+      } while (io_uring_cq_ready(&ring_) == 0);  // a signal came first
+    } else if (io_uring_sq_ready(&ring_) > 0) {
+      io_uring_submit(&ring_);
+    }
     uint32_t head = 0, ended = 0;
     io_uring_cqe* entry = nullptr;
     io_uring_for_each_cqe(&ring_, head, entry) {

@@ -127,6 +127,7 @@ void WriteBuffer::flush() {
 }
 
 void WriteBuffer::retry() {
+  if (std::exchange(failed_count_, 0) == 0) return;
   for (uint32_t c = 0; c < chunks_.size(); ++c) {
     if (chunks_[c].failed) submit(c);
   }
@@ -141,6 +142,7 @@ void WriteBuffer::io_done(uint32_t number, int64_t result) {
   bytes_written_ += moved;
   if (moved == 0) {
     ++failures_;
+    ++failed_count_;
     chunk.failed = true;
     error_ = files_->error("write", chunk.segment, chunk.begin + chunk.written, asked, result);
     return;

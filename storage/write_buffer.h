@@ -83,6 +83,7 @@ class WriteBuffer final : public IoUser {
   std::vector<Chunk> chunks_;
   std::vector<uint32_t> free_;
   std::vector<uint32_t> newest_;  // chunk of each segment
+  uint32_t failed_count_ = 0;     // chunks whose write must be tried again
   uint32_t awaited_count_ = 0;    // chunks that the last flush() waits for
   uint64_t failures_ = 0, bytes_written_ = 0;
   Status error_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "trainer/config_options.h"
 #include "trainer/config_resolve.h"
@@ -13,6 +15,8 @@ namespace {
 constexpr uint64_t kDenseFields = 13;
 constexpr uint64_t kChunkBytes = 256 << 10;  // of text that the reader parses at a time
 constexpr uint64_t kLineBytes = 230;         // of a Criteo row, about
+constexpr uint64_t kGzipLineBytes = 105;     // compressed
+constexpr uint64_t kEvaluatedRowBytes = 24;  // logit, label, key, and room to grow
 constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
 
 // What a parsed row takes: label, integers, ids.
@@ -24,10 +28,30 @@ uint64_t reader_bytes(const Config& config) {
   const CriteoReaderOptions options = reader_options(config, {}, 0, 0, {});
   const uint64_t chunks =
       options.threads + 2 + options.batches_ahead * options.batch * kLineBytes / kChunkBytes;
-  const uint64_t chunk_bytes = kChunkBytes + kChunkBytes / kLineBytes * row_bytes(config);
-  const uint64_t one = chunks * chunk_bytes + kInflateBytes;
-  const bool evaluates = !config.data.eval_files.empty() || config.data.eval_fraction > 0;
-  return one * (evaluates ? 2 : 1);
+  return chunks * (kChunkBytes + kChunkBytes / kLineBytes * row_bytes(config)) + kInflateBytes;
+}
+
+// About how many rows the files hold, by their sizes; those that are not there count nothing.
+uint64_t rows_by_size(const std::vector<std::string>& files) {
+  uint64_t rows = 0;
+  for (const std::string& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    const bool gzip = in.get() == 0x1f && in.get() == 0x8b;
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(file, missing);
+    if (!missing) rows += bytes / (gzip ? kGzipLineBytes : kLineBytes);
+  }
+  return rows;
+}
+
+// Logits, labels and sort keys of the held-out rows, and a reader of their own.
+uint64_t evaluation_bytes(const Config& config) {
+  const DataConfig& data = config.data;
+  if (data.eval_files.empty() && data.eval_fraction == 0) return 0;
+  const double rows = data.eval_files.empty()
+                          ? static_cast<double>(rows_by_size(data.files)) * data.eval_fraction
+                          : static_cast<double>(rows_by_size(data.eval_files));
+  return reader_bytes(config) + static_cast<uint64_t>(rows * kEvaluatedRowBytes);
 }
 
 // Labels and integers of the batches that wait for their step, and one batch as it is read.
@@ -59,6 +83,7 @@ Plan plan_run(const Config& config, const std::string& directory) {
   add("pooled embeddings and their gradient", pooled_bytes(config));
   add("batches that wait", batch_bytes(config));
   add("reader", reader_bytes(config));
+  add("evaluation", evaluation_bytes(config));
   add("process at start", resident_bytes());
   return plan;
 }

@@ -51,6 +51,41 @@ TEST(ColdStoreTest, ASecondCommitWritesNoRecords) {
   EXPECT_EQ(t.disk.bytes_written(), written);
 }
 
+TEST(ColdStoreTest, EpochsThatGoBackAndKeysOutsideTheTablesAreRefused) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  ASSERT_TRUE(t.put(1, 1, 3).ok());
+  EXPECT_EQ(t.commit(2).code(), Code::kInvalid);  // row 1 would be above its commit
+  t.store->begin_commit(3);
+  ASSERT_TRUE(t.put(1, 2, 4).ok());
+  EXPECT_EQ(t.put(1, 3, 3).code(), Code::kInvalid);
+  EXPECT_EQ(t.put(2, 3, 2).code(), Code::kInvalid);
+  ASSERT_TRUE(t.put(2, 3, 3).ok());
+  ASSERT_TRUE(t.commit(3).ok());
+  EXPECT_EQ(t.commit(3).code(), Code::kInvalid);
+  EXPECT_EQ(t.put(2, 3, 3).code(), Code::kInvalid);
+  EXPECT_EQ(t.put(make_key(0, 100000), 1, 4).code(), Code::kInvalid);
+  EXPECT_EQ(t.put(make_key(9, 0), 1, 4).code(), Code::kInvalid);
+  EXPECT_FALSE(t.store->contains(make_key(9, 0)));
+  t.crash();
+  ASSERT_TRUE(t.open().ok());
+  EXPECT_TRUE(holds(*t.store, {{1, 1}, {2, 3}}, 5, 68));
+}
+
+TEST(ColdStoreTest, RecordTypesMayBeAddedButNotChanged) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  ASSERT_TRUE(t.put(1, 1, 1).ok());
+  ASSERT_TRUE(t.commit(1).ok());
+  t.options.payload_bytes = {72};
+  EXPECT_EQ(t.open().code(), Code::kInvalid);
+  t.options.payload_bytes = {68, 132};
+  ASSERT_TRUE(t.open().ok());
+  ASSERT_TRUE(t.put(2, 5, 2, 1).ok());
+  EXPECT_EQ(read_row(*t.store, 1, 68), "1");
+  EXPECT_EQ(read_row(*t.store, 2, 132), "5");
+}
+
 TEST(ColdStoreTest, RewritingAThousandRowsVeryOftenKeepsTheSsdUseBounded) {
   StoreTester t;
   ASSERT_TRUE(t.open().ok());

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "tests/storage/store_fixture.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 
 namespace rowtide::storage {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "storage/file_system.h"
 #include "tests/support/fake_disk.h"
-#include "tests/support/scratch.h"
+#include "tests/support/scratch_directory.h"
 
 namespace rowtide::storage {
 namespace {

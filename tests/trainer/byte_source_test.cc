@@ -14,7 +14,7 @@ namespace {
 TEST(ByteSourceTest, ReadsBytesOfAnyKindInPiecesOfAnySize) {
   const ScratchDirectory scratch;
   std::string content;
-  for (int i = 0; i < 100000; ++i) content += static_cast<char>(i * i >> 3);
+  for (uint32_t i = 0; i < 100000; ++i) content += static_cast<char>(i * i >> 3);
   for (const std::string& whole :
        {content, std::string("\x1f"), std::string("\x1f\n"), std::string(1, '\0')}) {
     write_file(scratch.file("plain"), whole);

@@ -40,7 +40,7 @@ bottom = [16, 8]
 top = [16, 1]
 cap_rows = 20000
 [tiers]
-hbm_bytes = "192KiB"
+hbm_bytes = "384KiB"
 ddr_bytes = "32MiB"
 ssd = [{directory = "store", bytes = "64MiB"}]
 known_batches = 6

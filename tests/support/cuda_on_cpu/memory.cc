@@ -126,7 +126,6 @@ void* allocate_device(size_t bytes) {
 bool free_device(void* memory) {
   const auto found = device.live.find(static_cast<std::byte*>(memory));
   if (found == device.live.end()) return false;
-  check_redzones("cudaFree");
   const size_t bytes = found->second.bytes;
   RegionOpen open;
   poison(memory, bytes);
@@ -156,14 +155,14 @@ std::string describe(const void* address) {
   return text_of(*found) + " + " + std::to_string(offset);
 }
 
-void check_redzones(const std::string& after) {
+void check_redzones(const std::function<std::string()>& last) {
   RegionOpen open;
   for (const auto& allocation : device.live) {
     const std::byte* const end = end_of(allocation);
     const size_t behind = round_up(allocation.second.bytes, kRedzone) - allocation.second.bytes;
     if (!redzone_is_whole(allocation.first - kRedzone, kRedzone) ||
         !redzone_is_whole(end, behind + kRedzone)) {
-      report("written out of bounds of " + text_of(allocation) + ", seen after " + after);
+      report("written out of bounds of " + text_of(allocation) + ", seen after " + last());
       make_redzone(allocation.first - kRedzone, kRedzone);
       make_redzone(allocation.first + allocation.second.bytes, behind + kRedzone);
     }

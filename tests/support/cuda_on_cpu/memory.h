@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ size_t free_device_bytes();
 bool is_device(const void* memory, size_t bytes);
 // "device allocation 2 (400 bytes) + 8", or what else lies there.
 std::string describe(const void* address);
-// Reports allocations whose redzones were written, naming what ran last.
-void check_redzones(const std::string& after);
+// Reports allocations whose redzones were written, naming what was last run.
+void check_redzones(const std::function<std::string()>& last);
 
 // Pinned host memory.
 void* allocate_pinned(size_t bytes);

@@ -22,7 +22,7 @@ include=
 if [ -z "$include" ]; then
   include=$(headers_in $environment)
   if [ -z "$include" ]; then
-    { python3 -m venv $environment && $environment/bin/pip install -q $packages; } >>build/have.log 2>&1
+    { python3 -m venv $environment && $environment/bin/pip install -q --retries 1 --timeout 15 $packages; } >>build/have.log 2>&1
     include=$(headers_in $environment)
   fi
 fi

@@ -121,7 +121,7 @@ std::string text_of(uint32_t id) {
 void tell(const Thread* thread, const void* code, const void* address, const std::string& kind,
           const std::string& rest) {
   if (!shadow.told.insert({code, kind}).second) return;
-  report((thread == nullptr ? shadow.work->name : describe(*thread)) + " " + kind + " " +
+  report((thread == nullptr ? shadow.work->name() : describe(*thread)) + " " + kind + " " +
          describe(address) + rest +
          (code == nullptr ? std::string() : ", at " + line_of_code(code)));
 }

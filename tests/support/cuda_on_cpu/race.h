@@ -31,7 +31,10 @@ struct Work {
   uint32_t stream = 0;
   uint32_t ticket = 0;
   Clock clock;
-  std::string name;
+  const char* what = "";         // for a copy
+  const void* kernel = nullptr;  // its code
+
+  std::string name() const;
 };
 
 namespace race {

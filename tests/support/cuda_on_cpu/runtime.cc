@@ -53,7 +53,7 @@ cudaError_t copy_to_device(void* to, const void* from, size_t bytes, cudaStream_
   if (!is_pinned(from, bytes))
     return misuse("a copy to the device reads memory that is not pinned");
   if (!is_device(to, bytes)) return misuse("a copy to the device writes " + describe(to));
-  give(stream, "copy to the device", [=](const Work& work) {
+  give(stream, "a copy to the device", nullptr, [=](const Work& work) {
     let_arrive(work.clock);
     race::copy_accesses(to, bytes, /*write=*/true);
     std::memcpy(to, from, bytes);
@@ -64,7 +64,7 @@ cudaError_t copy_to_device(void* to, const void* from, size_t bytes, cudaStream_
 cudaError_t copy_to_host(void* to, const void* from, size_t bytes, cudaStream_t stream) {
   if (!is_pinned(to, bytes)) return misuse("a copy to the host writes memory that is not pinned");
   if (!is_device(from, bytes)) return misuse("a copy to the host reads " + describe(from));
-  give(stream, "copy to the host", [=](const Work& work) {
+  give(stream, "a copy to the host", nullptr, [=](const Work& work) {
     race::copy_accesses(from, bytes, /*write=*/false);
     arrives_later(work, to, std::string(static_cast<const char*>(from), bytes));
     poison(to, bytes);
@@ -110,7 +110,7 @@ void launch_call(std::unique_ptr<Call> call, dim3 grid, dim3 block, size_t share
     misuse(launch.name() + ": a block is no multiple of 32 threads");
     return;
   }
-  give(stream, "a kernel", [launch](const Work&) {
+  give(stream, "", launch.call->kernel, [launch](const Work&) {
     if (!run_grid(launch)) set_device_failed();
   });
 }

@@ -57,7 +57,7 @@ void run_head(CUstream_st& stream) {
   race::work_begins(item.work);
   item.run(item.work);
   race::work_ends();
-  check_redzones(item.work.name);
+  check_redzones([&] { return item.work.name(); });
 }
 
 // The stream that goes next if all may; null if none can run.
@@ -119,6 +119,8 @@ void push(cudaStream_t stream, Item item) {
 
 }  // namespace
 
+std::string Work::name() const { return kernel == nullptr ? what : name_of_code(kernel); }
+
 cudaStream_t make_stream() {
   auto stream = std::make_unique<CUstream_st>();
   stream->number = static_cast<uint32_t>(queues.given.size());
@@ -138,12 +140,13 @@ bool is_stream(cudaStream_t stream) {
                      [&](const auto& one) { return one.get() == stream; });
 }
 
-void give(cudaStream_t stream, std::string name, std::function<void(const Work&)> run) {
+void give(cudaStream_t stream, const char* what, const void* kernel,
+          std::function<void(const Work&)> run) {
   merge(stream->clock, queues.host);
   stream->clock.resize(std::max<size_t>(stream->clock.size(), stream->number + 1));
   const uint32_t ticket = stream->clock[stream->number] = ++queues.given[stream->number];
   Item item;
-  item.work = {stream->number, ticket, stream->clock, std::move(name)};
+  item.work = {stream->number, ticket, stream->clock, what, kernel};
   item.run = std::move(run);
   push(stream, std::move(item));
 }

@@ -57,7 +57,9 @@ cudaStream_t make_stream();
 void end_stream(cudaStream_t stream);  // runs what it holds
 bool is_stream(cudaStream_t stream);
 
-void give(cudaStream_t stream, std::string name, std::function<void(const Work&)> run);
+// Queues a copy, named by `what`, or a kernel.
+void give(cudaStream_t stream, const char* what, const void* kernel,
+          std::function<void(const Work&)> run);
 void give_record(cudaStream_t stream, CUevent_st& event);
 void give_wait(cudaStream_t stream, CUevent_st& event);
 
