@@ -106,7 +106,20 @@ class Runtime::Engine {
   void fill_resident(const TableLayout& table, Key key, Slot slot);
   void count_hits(const KnownBatch& known, const PlacedBatch& placed);
   void publish_arrivals();  // REQUIRES: mutex_ held
-  void log_write_error();
+  Status write_error();     // the log's last, which has been said
+  // Calls attempt() until the log takes the record.  A disk that fails now and then is waited for;
+  // one that only fails is an error, and the record stays where it is.
+  template <typename Attempt>
+  Status until_accepted(Attempt&& attempt) {
+    constexpr int kMostErrors = 16;
+    for (int errors = 0;;) {
+      const Result<bool> accepted = attempt();
+      if (!accepted.ok()) return accepted.status();
+      if (*accepted) return {};
+      fetch_->poll(/*wait=*/true);
+      if (Status error = write_error(); !error.ok() && ++errors == kMostErrors) return error;
+    }
+  }
   // Runs `work` in the mover between two steps and waits for it.  After the moves of the steps
   // placed so far, whose error, if the log refuses them, is its own; or `any_time`.
   struct Request {

@@ -21,13 +21,8 @@ constexpr std::string_view kDense = "dense/";
 Status Runtime::Engine::append_record(uint32_t group, Key key, std::span<const std::byte> weights,
                                       std::span<const std::byte> state) {
   if (store_ == nullptr) return {Code::kUnavailable, "there is no SSD directory"};
-  for (;;) {
-    Result<bool> accepted =
-        store_->append(layout_.groups[group].record_type, key, epoch_, weights, state);
-    if (!accepted.ok()) return accepted.status();
-    if (*accepted) return {};
-    fetch_->poll(/*wait=*/true);
-  }
+  const uint32_t type = layout_.groups[group].record_type;
+  return until_accepted([&] { return store_->append(type, key, epoch_, weights, state); });
 }
 
 // Appends every dirty record, wherever it stands; it is clean once the log has accepted it.
@@ -79,13 +74,16 @@ Status Runtime::Engine::commit(std::vector<CommitArray> arrays) {
     content.arrays.push_back({array.name, array.dtype, array.shape, array.bytes});
   }
   ROWTIDE_TRY(request([&]() -> Status {
-    if (!commit_begun_) store_->begin_commit(epoch_);
+    if (!commit_begun_) ROWTIDE_TRY(store_->begin_commit(epoch_));
     commit_begun_ = true;  // a commit that failed is continued by the next
     ROWTIDE_TRY(sweep());
-    ROWTIDE_TRY(store_->commit(content));
-    commit_begun_ = false;
-    fetch_->set_epoch(++epoch_);
-    return {};
+    const Status status = store_->commit(content);
+    if (store_->next_epoch() > epoch_) {  // it is made, or the disk may have it: that cut is over
+      commit_begun_ = false;
+      epoch_ = store_->next_epoch();
+      fetch_->set_epoch(epoch_);
+    }
+    return status;
   }));
   commits_ = header.commits;
   arrays_ = std::move(arrays);

@@ -170,14 +170,10 @@ bool Runtime::Engine::finish_moves() {
       if (next + kAhead < moves.size()) fetch_->prefetch(moves[next + kAhead], g);
       const Move& move = moves[next];
       const uint64_t fresh = fetch_->counters().never_written;
-      Result<bool> done = fetch_->run(move, g, placed);
-      while (done.ok() && !*done) {
-        fetch_->poll(/*wait=*/true);
-        done = fetch_->run(move, g, placed);
-      }
+      const Status done = until_accepted([&] { return fetch_->run(move, g, placed); });
       if (!done.ok()) {
         std::lock_guard lock(mutex_);
-        blocked_ = done.status();
+        blocked_ = done;
         return false;
       }
       if (move.from == Place::kLog && placed.found[move.row] == Found::kBelow) {
@@ -193,17 +189,18 @@ bool Runtime::Engine::finish_moves() {
     next = 0;
   }
   fetch_->poll(/*wait=*/false);
-  log_write_error();
+  (void)write_error();
   std::lock_guard lock(mutex_);
   blocked_ = {};
   return true;
 }
 
 // Writes that failed stay in the write buffer and are tried again; the user should know.
-void Runtime::Engine::log_write_error() {
-  if (store_ == nullptr) return;
+Status Runtime::Engine::write_error() {
+  if (store_ == nullptr) return {};
   const Status status = store_->take_write_error();
   if (!status.ok() && options_.log) options_.log("retrying: " + status.to_string());
+  return status;
 }
 
 // A resident row stands at base + row; it gets its initial value when a batch first names it.

@@ -114,7 +114,8 @@ class ColdStore {
   virtual ~ColdStore() = default;
 
   // The last commit, or an empty content with epoch 0 if there is none.  The first epoch to write
-  // is next_epoch(), at least 1.
+  // is next_epoch(), at least 1.  A commit raises it, also one that failed so late that the disk
+  // may have it: from then on nothing may be appended under its epoch.
   virtual const CommitContent& last_commit() const = 0;
   virtual uint32_t next_epoch() const = 0;
 
@@ -146,10 +147,11 @@ class ColdStore {
   virtual uint32_t reads_pending() const = 0;
 
   // From now on records of `epoch` and below are live until the commit ends: called at the cut.
-  virtual void begin_commit(uint32_t epoch) = 0;
+  // Finds out first whether the disk has a commit that failed late.  Errors: kIo.
+  virtual Status begin_commit(uint32_t epoch) = 0;
   // Writes all that was appended, syncs, writes the manifest, renames it, syncs the directory.
   // Waits.  Reads that end meanwhile are reported by the next poll().  On failure the store goes on
-  // and the same commit may be tried again.
+  // and the commit may be tried again, under next_epoch() if that has risen.
   // Errors: kIo, kNoSpace.
   virtual Status commit(const CommitContent& content) = 0;
 

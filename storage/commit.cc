@@ -10,6 +10,14 @@ namespace {
 constexpr uint64_t kMostFailures = 3;  // of writes or syncs within one commit
 constexpr size_t kMostKeptBefore = 5;  // commits beside the new one and the next one pending
 
+bool same(const CommitContent& a, const CommitContent& b) {
+  const auto equal = [](const NamedArray& x, const NamedArray& y) {
+    return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape && x.bytes == y.bytes;
+  };
+  return a.meta == b.meta &&
+         std::equal(a.arrays.begin(), a.arrays.end(), b.arrays.begin(), b.arrays.end(), equal);
+}
+
 }  // namespace
 
 // Waits until all that was appended is on the disk.  The cleaner pauses: what it would append now
@@ -87,6 +95,9 @@ Status LogStore::write_manifest(Manifest* next) {
 
 Status LogStore::commit(const CommitContent& content) {
   if (options_.read_only) return {Code::kInvalid, "a store opened read-only cannot commit"};
+  const bool again = unsure_ && unsure_->second.epoch == content.epoch;
+  ROWTIDE_TRY(settle());
+  if (again && last_commit_.epoch == content.epoch && same(last_commit_, content)) return {};
   const bool possible = content.epoch > last_commit_.epoch && content.epoch <= kMostEpoch &&
                         (content.epoch == pending_ || content.epoch >= newest_epoch_);
   if (!possible) {
@@ -94,7 +105,7 @@ Status LogStore::commit(const CommitContent& content) {
                                 std::to_string(last_commit_.epoch) + " with rows of epoch " +
                                 std::to_string(newest_epoch_)};
   }
-  if (pending_ != content.epoch) begin_commit(content.epoch);
+  if (pending_ != content.epoch) ROWTIDE_TRY(begin_commit(content.epoch));
   const std::vector<uint32_t> kept = kept_after(content.epoch);
   if (kept.size() > kMostKeptBefore + 1) {
     std::string pins;
@@ -111,8 +122,34 @@ Status LogStore::commit(const CommitContent& content) {
   std::erase_if(next.kept, [&](const KeptCommit& c) {
     return std::find(kept.begin(), kept.end(), c.epoch) == kept.end();
   });
-  ROWTIDE_TRY(write_manifest(&next));
+  if (Status status = write_manifest(&next); !status.ok()) {
+    // The rename may have reached the disk.  Nothing may be appended under this epoch any more: a
+    // crash that returns to it would see what came after the cut.
+    hold_open(next);
+    unsure_ = {std::move(next), content};
+    next_epoch_ = content.epoch + 1;
+    return status;
+  }
   finish_commit(std::move(next), content);
+  return {};
+}
+
+// Learns from the disk whether the commit that failed late is there.
+Status LogStore::settle() {
+  if (!unsure_) return {};
+  auto epoch = store_files_.epoch_on_disk();
+  if (!epoch.ok()) return epoch.status();
+  auto [next, content] = std::move(*unsure_);
+  unsure_.reset();
+  if (*epoch == content.epoch) {
+    finish_commit(std::move(next), content);
+    return {};
+  }
+  for (uint32_t segment : held_) (*segments_)[segment].held = false;
+  held_.clear();
+  hold_open(store_files_.manifest());
+  segments_->drop_commit(segments_->commits().bit_of(content.epoch));
+  pending_ = 0;
   return {};
 }
 
@@ -131,12 +168,7 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
   manifest = std::move(next);
   for (uint32_t segment : held_) (*segments_)[segment].held = false;
   held_.clear();
-  for (uint32_t type = 0; type < layout_.types.size(); ++type) {
-    const uint32_t segment = log_->open_segment(type).segment;
-    if (segment == kNoSegment) continue;
-    held_.push_back(segment);
-    (*segments_)[segment].held = true;
-  }
+  hold_open(manifest);
   store_files_.remove_stale();
   log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size());
   last_commit_ = content;

@@ -135,6 +135,12 @@ Status LogStore::recover() {
   if (options_.read_only) return {};
   if (newest_epoch_ > manifest.epoch) manifest.dead.push_back({manifest.epoch + 1, newest_epoch_});
   manifest.sequence = recovery.greatest_sequence() + 1;
+  hold_open(manifest);
+  return {};
+}
+
+// The segments that a manifest lists as open are not freed while it counts.
+void LogStore::hold_open(const Manifest& manifest) {
   for (const OpenSegment& open : manifest.open) {
     for (uint32_t n = 0; n < segments_->count(); ++n) {
       if (layout_.place_of(n) != open.place) continue;
@@ -142,7 +148,6 @@ Status LogStore::recover() {
       (*segments_)[n].held = true;
     }
   }
-  return {};
 }
 
 void LogStore::start_log() {
@@ -164,7 +169,9 @@ Status LogStore::check_append(Key key, uint32_t epoch, uint64_t there) const {
   const auto row = [key] {
     return "table " + std::to_string(table_of(key)) + ", row " + std::to_string(row_of(key));
   };
-  const uint32_t least = pending_ != 0 ? pending_ : last_commit_.epoch + 1;
+  const uint32_t least = unsure_         ? unsure_->second.epoch + 1
+                         : pending_ != 0 ? pending_
+                                         : last_commit_.epoch + 1;
   if (epoch < least || epoch > kMostEpoch) {
     return {Code::kInvalid, row() + ": epoch " + std::to_string(epoch) + " is not in " +
                                 std::to_string(least) + " .. " + std::to_string(kMostEpoch)};
@@ -257,13 +264,15 @@ void LogStore::poll(bool wait, std::vector<Done>& done) {
   reads_->take(done);
 }
 
-void LogStore::begin_commit(uint32_t epoch) {
+Status LogStore::begin_commit(uint32_t epoch) {
+  ROWTIDE_TRY(settle());
   ROWTIDE_CHECK(!options_.read_only && epoch > last_commit_.epoch && epoch >= newest_epoch_ &&
                 epoch <= kMostEpoch);
   KeptCommits& commits = segments_->commits();
   if (pending_ != 0) segments_->drop_commit(commits.bit_of(pending_));
   ROWTIDE_CHECK(commits.add(epoch) >= 0);
   pending_ = epoch;
+  return {};
 }
 
 Status LogStore::take_write_error() {

@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/block_io.h"
@@ -30,6 +32,9 @@ struct StoreBackend {
   std::function<Result<std::unique_ptr<IoQueue>>(uint32_t depth)> make_queue;
 };
 
+// Tests put a fake disk in the place of the real one; empty: the real one.
+std::function<StoreBackend()>& backend_for_tests();
+
 class LogStore final : public ColdStore {
  public:
   static Result<std::unique_ptr<ColdStore>> open(ColdStoreOptions options, StoreBackend backend,
@@ -45,7 +50,7 @@ class LogStore final : public ColdStore {
   Read start_read(Key key, std::byte* out, uint64_t ticket) override;
   void poll(bool wait, std::vector<Done>& done) override;
   uint32_t reads_pending() const override { return reads_->pending(); }
-  void begin_commit(uint32_t epoch) override;
+  Status begin_commit(uint32_t epoch) override;
   Status commit(const CommitContent& content) override;
   Status scan(
       const std::function<Status(Key, uint32_t, std::span<const std::byte>)>& visit) override;
@@ -72,6 +77,8 @@ class LogStore final : public ColdStore {
   Result<KeptCommit> write_arrays(const CommitContent& content);
   Status write_manifest(Manifest* next);
   void finish_commit(Manifest next, const CommitContent& content);
+  Status settle();
+  void hold_open(const Manifest& manifest);
   void look_up_moved();
   Status look_again();
   Status scan_segment(uint32_t segment, std::vector<std::byte>& record, const Visit& visit);
@@ -97,6 +104,8 @@ class LogStore final : public ColdStore {
   uint32_t pending_ = 0;        // the commit being made; 0: none
   uint32_t newest_epoch_ = 0;   // of any record ever appended
   std::vector<uint32_t> held_;  // segments that the manifest lists as open
+  // The commit that failed while its manifest became the one on the disk: it may be there or not.
+  std::optional<std::pair<Manifest, CommitContent>> unsure_;
   uint64_t records_appended_ = 0, bytes_appended_ = 0, commits_ = 0;
 };
 

@@ -227,6 +227,16 @@ Status StoreFiles::write_manifest(std::span<const std::byte> bytes) {
   return files_->sync_directory(options_->directories[0].path);
 }
 
+Result<uint32_t> StoreFiles::epoch_on_disk() {
+  ROWTIDE_TRY(files_->sync_directory(options_->directories[0].path));
+  auto bytes = files_->read_file(path(0, kManifest));
+  if (bytes.status().code() == Code::kNotFound) return 0u;
+  if (!bytes.ok()) return bytes.status();
+  auto manifest = decode_manifest(*bytes, path(0, kManifest));
+  if (!manifest.ok()) return manifest.status();
+  return manifest->epoch;
+}
+
 Status StoreFiles::write_arrays(uint32_t epoch, const ArraysFile& file) {
   return files_->write_file(path(0, arrays_name(epoch)), file.parts);
 }

@@ -41,6 +41,9 @@ class StoreFiles {
 
   // Replaces the manifest on the disk; `bytes` are its encoding.  Errors: kIo, kNoSpace.
   Status write_manifest(std::span<const std::byte> bytes);
+  // The epoch of the manifest that is there and stays, whatever the last attempt to replace it did.
+  // Errors: kIo, kCorrupt.
+  Result<uint32_t> epoch_on_disk();
   // Writes an arrays file and syncs it; it counts once the manifest names it.
   Status write_arrays(uint32_t epoch, const ArraysFile& file);
   Result<std::vector<NamedArray>> arrays_of(const KeptCommit& commit);

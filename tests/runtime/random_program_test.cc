@@ -14,9 +14,9 @@
 #include <thread>
 
 #include "kernels/policies/policy.h"
+#include "tests/support/fake_disk_scope.h"
 #include "tests/support/numbers.h"
 #include "tests/support/plain_tables.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/toy_training.h"
 #include "tests/support/watchdog.h"
 
@@ -38,7 +38,7 @@ class Random {
 };
 
 // Sizes, tables and budgets of one case.
-RuntimeOptions draw_options(Random& random, const std::string& directory) {
+RuntimeOptions draw_options(Random& random) {
   RuntimeOptions o;
   const auto precision = random.pick({Precision::kFp32, Precision::kFp16, Precision::kBf16});
   const auto optimizer = random.pick({OptimizerKind::kSgd, OptimizerKind::kAdagrad,
@@ -76,7 +76,7 @@ RuntimeOptions draw_options(Random& random, const std::string& directory) {
   o.skip_bad_ids = random.chance(50);
   o.threads = random.pick({1, 1, 1, 2});
   o.seed = random.below(1000);
-  o.ssd = {{directory, 64 << 20}};
+  o.ssd = {{"store", 64 << 20}};
   o.hbm_bytes = o.ddr_bytes = 1;
   const Plan least = Runtime::plan(o);
   o.hbm_bytes = least.least_hbm_bytes + random.pick({0, 0, 3000, 20000});
@@ -135,7 +135,7 @@ class BatchMaker {
 
 // Over all cases, to see that they are worth something.
 struct Totals {
-  uint64_t from_ssd = 0, from_ddr = 0, transit = 0, lowered = 0, dropped = 0;
+  uint64_t from_ssd = 0, from_ddr = 0, transit = 0, lowered = 0, dropped = 0, crashes = 0;
   void add(const Stats& stats) {
     from_ssd += stats.ssd.unique_hits;
     from_ddr += stats.ddr.unique_hits;
@@ -147,18 +147,23 @@ struct Totals {
 
 class Program {
  public:
-  Program(uint64_t seed, uint64_t steps, const std::string& directory, Totals& totals)
-      : random_(seed),
+  Program(uint64_t seed, uint64_t steps, Totals& totals)
+      : scope_(seed),
+        random_(seed),
         totals_(totals),
-        options_(draw_options(random_, directory)),
+        options_(draw_options(random_)),
         batches_(options_, random_),
         plain_(options_),
         end_(steps),
         eager_(random_.chance(60)) {}
 
   void run() {
-    runtime_ = open_or_fail(options_);
-    ASSERT_NE(runtime_, nullptr);
+    faults_ = {.delay = random_.pick({0.0, 0.3, 0.9}),
+               .short_transfer = random_.pick({0.0, 0.3}),
+               .read_error = random_.pick({0.0, 0.0, 0.2}),
+               .write_error = random_.pick({0.0, 0.0, 0.3}),
+               .sync_error = random_.pick({0.0, 0.0, 0.3})};
+    open();
     while ((base_ < end_ || evaluation_) && !testing::Test::HasFailure()) {
       if (known_ < end_ && known_ <= base_ + options_.known_batches &&
           (eager_ || random_.chance(40))) {
@@ -179,7 +184,20 @@ class Program {
     bool forwarded = false;
   };
 
+  // The caller's state at a commit, or at an attempt that may or may not have reached the disk.
+  struct Snapshot {
+    PlainTables plain;
+    uint64_t step;
+  };
+
+  void open() {
+    runtime_ = open_or_fail(options_);
+    ASSERT_NE(runtime_, nullptr);
+    scope_.disk.faults = faults_;
+  }
+
   void call(uint64_t what) {
+    if (what < 2) return crash();
     if (what < 12) return evaluate();
     if (what < 40) return forward_next();
     if (what < 44) return drop_ahead();
@@ -190,6 +208,17 @@ class Program {
     if (what < 56) return check_digest();
     if (evaluation_ && what < 66) return end_evaluation();
     return continue_one();
+  }
+
+  // What the disk refuses now it may do later.
+  template <typename Call>
+  static Status until_read(Call&& call) {
+    Status status;
+    for (int tries = 0; tries < 1000; ++tries) {
+      status = call();
+      if (status.code() != Code::kIo) break;
+    }
+    return status;
   }
 
   void submit() {
@@ -214,7 +243,7 @@ class Program {
     Flight& flight = flights_[next_];
     const bool legal = !evaluation_ && next_ - base_ < options_.open_steps;
     flight.forward = plain_.shaped(flight.batch.view(), -99);
-    const Status status = flight.step.forward(flight.forward.out());
+    const Status status = until_read([&] { return flight.step.forward(flight.forward.out()); });
     ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
     if (!legal) return;
     flight.forwarded = true;
@@ -268,7 +297,7 @@ class Program {
 
   void repeat_forward(Flight& flight) {
     flight.forward = plain_.shaped(flight.batch.view(), -99);
-    const Status status = flight.step.forward(flight.forward.out());
+    const Status status = until_read([&] { return flight.step.forward(flight.forward.out()); });
     ASSERT_TRUE(status.ok()) << status.to_string();
     compare(flight, "repeated forward");
   }
@@ -309,9 +338,12 @@ class Program {
   void evaluate() {
     if (!evaluation_) {
       evaluated_ = batches_.next();
-      auto evaluation = runtime_->evaluate(evaluated_.view());
-      ASSERT_TRUE(evaluation.ok()) << evaluation.status().to_string();
-      evaluation_ = std::move(*evaluation);
+      const Status status = until_read([&] {
+        auto evaluation = runtime_->evaluate(evaluated_.view());
+        if (evaluation.ok()) evaluation_ = std::move(*evaluation);
+        return evaluation.status();
+      });
+      ASSERT_TRUE(status.ok()) << status.to_string();
     } else {
       EXPECT_EQ(runtime_->evaluate(evaluated_.view()).status().code(), Code::kBusy);
     }
@@ -325,8 +357,49 @@ class Program {
   void commit() {
     bool open = evaluation_.has_value();
     for (const auto& [n, flight] : flights_) open |= flight.forwarded;
-    const Status status = runtime_->commit({});
-    EXPECT_EQ(status.code(), open ? Code::kBusy : Code::kOk) << status.to_string();
+    const bool freeze = !open && random_.chance(20);
+    if (freeze) scope_.disk.freeze_after(random_.below(40));
+    const uint64_t attempt = attempts_++;
+    const CommitArray array = {
+        "attempt", "uint64", {1}, std::vector<std::byte>(sizeof attempt, std::byte(attempt))};
+    const Status status = runtime_->commit({array});
+    if (open) {
+      EXPECT_EQ(status.code(), Code::kBusy);
+      return;
+    }
+    if (status.ok()) snapshots_.clear();
+    snapshots_.emplace(static_cast<uint8_t>(attempt), Snapshot{plain_, base_});
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), Code::kIo) << status.to_string();
+    }
+    if (freeze) crash();
+  }
+
+  // The process and all that the disk did not sync are lost; the run goes on from a commit.
+  void crash() {
+    end_evaluation();
+    flights_.clear();
+    runtime_.reset();
+    scope_.disk.faults = {};
+    scope_.disk.crash();
+    runtime_ = open_or_fail(options_);
+    ASSERT_NE(runtime_, nullptr);
+    Snapshot at{PlainTables(options_), 0};
+    if (runtime_->commits() > 0) {
+      const auto attempt = std::to_integer<uint8_t>(runtime_->arrays().at(0).bytes.at(0));
+      ASSERT_TRUE(snapshots_.contains(attempt)) << "commit of attempt " << int{attempt};
+      at = snapshots_.at(attempt);
+      snapshots_ = {{attempt, at}};
+    }
+    plain_ = at.plain;
+    known_ = next_ = base_ = at.step;
+    ended_.clear();
+    dropped_ahead_ = false;
+    ASSERT_EQ(runtime_->next_step(), at.step);
+    check_digest();
+    scope_.disk.faults = faults_;
+    ++totals_.crashes;
+    if (known_ == end_) runtime_->end_of_input();
   }
 
   int64_t any_row(uint32_t table) {
@@ -344,7 +417,7 @@ class Program {
     const uint32_t width = table.width;
     const size_t state_floats = plain_.row(t, rows[0]).size() - width;
     std::vector<float> weights(rows.size() * width), state(rows.size() * state_floats);
-    const Status status = runtime_->read_rows(t, rows, weights, state);
+    const Status status = until_read([&] { return runtime_->read_rows(t, rows, weights, state); });
     ASSERT_TRUE(status.ok()) << status.to_string();
     for (size_t i = 0; i < rows.size(); ++i) {
       std::vector<float> is(weights.begin() + i * width, weights.begin() + (i + 1) * width);
@@ -361,27 +434,39 @@ class Program {
     for (float x : plain_.row(t, rows[0])) {
       (weights.size() < options_.tables[t].width ? weights : state).push_back(0.5f * x + 0.125f);
     }
-    const Status status = runtime_->write_rows(t, rows, weights, state);
+    const Status status = until_read([&] { return runtime_->write_rows(t, rows, weights, state); });
     const bool legal = base_ == known_ && !evaluation_;
     ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
     if (legal) plain_.write(t, rows[0], weights, state);
   }
 
-  void check_digest() { EXPECT_EQ(digest_of(*runtime_), plain_.digest()); }
+  void check_digest() {
+    Digest digest;
+    const Status status = until_read([&] {
+      auto is = runtime_->digest();
+      if (is.ok()) digest = *is;
+      return is.status();
+    });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    EXPECT_EQ(digest.to_string(), plain_.digest());
+  }
 
   void check_all() {
     check_digest();
     for (uint32_t t = 0; t < options_.tables.size(); ++t) {
-      std::vector<int64_t> rows(options_.tables[t].rows);
-      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
-      check_rows(t, rows);
+      const auto rows = static_cast<int64_t>(options_.tables[t].rows);
+      for (int64_t row = 0; row < rows; row += 2) check_rows(t, {row, std::min(row + 1, rows - 1)});
     }
     const Stats stats = runtime_->stats();
     EXPECT_LE(stats.rows_on_ssd, plain_.rows_written());
     totals_.add(stats);
   }
 
+  FakeDiskScope scope_;
   Random random_;
+  storage::DiskFaults faults_;
+  std::map<uint8_t, Snapshot> snapshots_;
+  uint64_t attempts_ = 0;
   Totals& totals_;
   RuntimeOptions options_;
   BatchMaker batches_;
@@ -400,8 +485,7 @@ class Program {
 void run_case(uint64_t seed, Totals& totals) {
   SCOPED_TRACE("ROWTIDE_SEED=" + std::to_string(seed));
   Watchdog watchdog("ROWTIDE_SEED=" + std::to_string(seed));
-  TemporaryDirectory directory;
-  Program(seed, /*steps=*/5 + seed % 31, directory / "store", totals).run();
+  Program(seed, /*steps=*/5 + seed % 31, totals).run();
 }
 
 void run_cases(uint64_t first, uint64_t count) {
@@ -417,10 +501,11 @@ void run_cases(uint64_t first, uint64_t count) {
   EXPECT_GT(totals.transit, count);
   EXPECT_GT(totals.lowered, 0u);
   EXPECT_GT(totals.dropped, count);
+  EXPECT_GT(totals.crashes, count);
 }
 
-TEST(RandomProgramTest, I3_EveryOutputIsThatOfPlainTables) { run_cases(0, 120); }
-TEST(RandomProgramTest, SlowI3_EveryOutputIsThatOfPlainTables) { run_cases(1000, 5000); }
+TEST(RandomProgramTest, I3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(0, 300); }
+TEST(RandomProgramTest, SlowI3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(1000, 5000); }
 
 }  // namespace
 }  // namespace rowtide

@@ -70,7 +70,7 @@ class CrashRun {
     const Versions at_cut = now_;
     const uint32_t epoch = epoch_++;
     if (pick(2) == 0) {
-      t_.store->begin_commit(epoch);
+      ASSERT_TRUE(t_.store->begin_commit(epoch).ok());
       for (uint64_t i = pick(100); i > 0 && !t_.disk.frozen(); --i) put(pick(keys_), epoch_);
     }
     commits_[epoch] = at_cut;

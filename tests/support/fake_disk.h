@@ -6,6 +6,7 @@
 // - freeze_after(n): the n-th change from now, and all later ones, fail: the moment of a crash.
 // - It can delay and reorder, transfer less than asked, fail, run out of space, and rot.
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -97,7 +98,7 @@ class FakeDisk final : public FileSystem {
   std::vector<Handle> handles_;
   std::vector<IoRequest> in_flight_writes_;  // that a crash may have carried out in part
   uint64_t life_ = 0;                        // counts crashes: requests of an older one are lost
-  uint64_t changes_ = 0, freeze_at_ = ~uint64_t{0};
+  std::atomic<uint64_t> changes_{0}, freeze_at_{~uint64_t{0}};  // freezes under way
   uint64_t bytes_written_ = 0, used_pages_ = 0;
 };
 
