@@ -56,7 +56,7 @@ TEST(ColdStoreTest, EpochsThatGoBackAndKeysOutsideTheTablesAreRefused) {
   ASSERT_TRUE(t.open().ok());
   ASSERT_TRUE(t.put(1, 1, 3).ok());
   EXPECT_EQ(t.commit(2).code(), Code::kInvalid);  // row 1 would be above its commit
-  t.store->begin_commit(3);
+  ASSERT_TRUE(t.store->begin_commit(3).ok());
   ASSERT_TRUE(t.put(1, 2, 4).ok());
   EXPECT_EQ(t.put(1, 3, 3).code(), Code::kInvalid);
   EXPECT_EQ(t.put(2, 3, 2).code(), Code::kInvalid);
