@@ -206,18 +206,7 @@ Failure TrainLoop::learn(Pending& pending, float rate) {
     const Timer timer(stages_[Stage::kBackward]);
     loss = model_.dense->backward(pending.labels.data(), pooled_gradient_.data());
   }
-  if (!std::isfinite(loss)) {
-    char text[160];
-    std::snprintf(text, sizeof text, "the loss of step %llu is %s at learning rate %g; ",
-                  static_cast<unsigned long long>(model_.position.steps),
-                  std::isnan(loss) ? "NaN" : "infinite", double(rate));
-    const uint64_t commits = model_.runtime->commits();
-    return {
-        {Code::kInvalid, text + (commits == 0 ? std::string("there is no commit yet")
-                                              : "the last commit, at step " +
-                                                    std::to_string(committed_at_) + ", is kept")},
-        Part::kLoss};
-  }
+  if (!std::isfinite(loss)) return no_number(loss, rate);
   ROWTIDE_TRY_PART(Part::kRuntime, pending.step->backward_and_apply(
                                        {.pooled = std::span(pooled_gradient_.data(), pooled)},
                                        apply_options(config_.optimizer, rate)));
@@ -225,6 +214,18 @@ Failure TrainLoop::learn(Pending& pending, float rate) {
   model_.dense->update(rate);
   model_.window.add(loss, pending.labels);
   return {};
+}
+
+Failure TrainLoop::no_number(double loss, float rate) const {
+  char text[160];
+  std::snprintf(text, sizeof text, "the loss of step %llu is %s at learning rate %g; ",
+                static_cast<unsigned long long>(model_.position.steps),
+                std::isnan(loss) ? "NaN" : "infinite", static_cast<double>(rate));
+  const std::string commit =
+      model_.runtime->commits() == 0
+          ? "there is no commit yet"
+          : "the last commit, at step " + std::to_string(committed_at_) + ", is kept";
+  return {{Code::kInvalid, text + commit}, Part::kLoss};
 }
 
 Failure TrainLoop::between_steps() {

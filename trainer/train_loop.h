@@ -53,6 +53,7 @@ class TrainLoop {
   Failure submit_next(bool& ended);
   Failure step();
   Failure learn(Pending& pending, float rate);
+  Failure no_number(double loss, float rate) const;
   Failure between_steps();
   Failure finish();
   Failure evaluate_now();

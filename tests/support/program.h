@@ -49,6 +49,7 @@ class Program {
     return folder == nullptr ? "" : std::string(folder) + "/rowtide";
   }
 
+  pid_t pid() const { return pid_; }
   void signal(int number) { ::kill(pid_, number); }
 
   Finished wait() {

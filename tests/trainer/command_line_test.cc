@@ -256,6 +256,17 @@ TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   EXPECT_EQ(losses(), losses("whole"));
 }
 
+TEST_F(CommandLineTest, ASecondWriterIsToldThePidOfTheFirst) {
+  Program program(scratch_, train_arguments({"--set", "run.epochs=1000"}));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
+  const ScratchDirectory other;
+  const Finished second = Program(other, {"inspect", run()}).wait();
+  program.signal(SIGKILL);
+  program.wait();
+  EXPECT_EQ(second.exit_code, 4) << second.err;
+  EXPECT_TRUE(contains(second.err, std::to_string(program.pid()))) << second.err;
+}
+
 TEST_F(CommandLineTest, AllInMemoryGivesTheSameDigest) {
   ASSERT_EQ(train().exit_code, 0);
   const Finished memory =
