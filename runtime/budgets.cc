@@ -115,7 +115,7 @@ std::vector<PlanLine> fixed_ddr(const RuntimeOptions& o, const Layout& layout) {
   const bool admission = o.admission != "always";
   line("known batches (" + std::to_string(layout.known + 1) + ")", [&](Carver& c) {
     for (uint32_t i = 0; i <= layout.known; ++i) carve_known_batch(layout, o.weighted, c);
-    BatchCopier::measure(layout, c);
+    BatchCopier::measure(layout, o.skip_bad_ids, c);
   });
   line("next uses", [&](Carver& c) { NextUses uses(layout, c); });
   line("placed batches (" + std::to_string(layout.placed + 2) + ")", [&](Carver& c) {

@@ -91,7 +91,7 @@ Status Runtime::Engine::reserve() {
   for (uint32_t i = 0; i <= layout_.known; ++i) {
     known_.push_back(carve_known_batch(layout_, options_.weighted, host));
   }
-  copier_ = std::make_unique<BatchCopier>(layout_, host);
+  copier_ = std::make_unique<BatchCopier>(layout_, options_.skip_bad_ids, host);
   next_uses_ = std::make_unique<NextUses>(layout_, host);
   for (uint32_t i = 0; i < layout_.placed + 2; ++i) {
     placed_.push_back(PlacedBatch::carve(layout_, admission, host));

@@ -19,15 +19,16 @@ Status check_offsets(const RuntimeOptions& options, const Batch& batch) {
                                 std::to_string(batch.samples) + " samples"};
   }
   if (batch.offsets[0] != 0) return {Code::kInvalid, "offsets must begin with 0"};
-  for (size_t f = 0; f < features; ++f) {
-    for (uint64_t s = 0; s < batch.samples; ++s) {
-      const size_t bag = f * batch.samples + s;
-      if (batch.offsets[bag + 1] < batch.offsets[bag]) {
-        return {Code::kInvalid, feature_name(options, f) + ", sample " + std::to_string(s) +
-                                    ": offsets fall from " + std::to_string(batch.offsets[bag]) +
-                                    " to " + std::to_string(batch.offsets[bag + 1])};
-      }
-    }
+  bool any_falls = false;  // as in check_ids
+  for (size_t bag = 0; bag + 1 < batch.offsets.size(); ++bag) {
+    any_falls |= batch.offsets[bag + 1] < batch.offsets[bag];
+  }
+  for (size_t bag = 0; any_falls; ++bag) {
+    if (batch.offsets[bag + 1] >= batch.offsets[bag]) continue;
+    return {Code::kInvalid, feature_name(options, bag / batch.samples) + ", sample " +
+                                std::to_string(bag % batch.samples) + ": offsets fall from " +
+                                std::to_string(batch.offsets[bag]) + " to " +
+                                std::to_string(batch.offsets[bag + 1])};
   }
   const int64_t last = batch.offsets.back();
   if (static_cast<uint64_t>(last) != batch.ids.size()) {
@@ -36,6 +37,18 @@ Status check_offsets(const RuntimeOptions& options, const Batch& batch) {
                                 (features == 0 ? "none" : feature_name(options, features - 1))};
   }
   return {};
+}
+
+// Names the feature's first id out of range.
+Status bad_id(const Layout& layout, const Batch& batch, size_t f) {
+  const TableLayout& table = layout.tables[layout.features[f].table];
+  const auto bags = batch.offsets.subspan(f * batch.samples, batch.samples + 1);
+  int64_t i = bags[0];
+  while (static_cast<uint64_t>(batch.ids[i]) < table.rows) ++i;
+  const auto sample = std::upper_bound(bags.begin(), bags.end(), i) - bags.begin() - 1;
+  return {Code::kInvalid, "table " + table.name + ", sample " + std::to_string(sample) + ": id " +
+                              std::to_string(batch.ids[i]) + " is not in [0, " +
+                              std::to_string(table.rows) + ")"};
 }
 
 Status check_ids(const Layout& layout, const RuntimeOptions& options, const Batch& batch) {
@@ -47,17 +60,10 @@ Status check_ids(const Layout& layout, const RuntimeOptions& options, const Batc
                                   " ids, at most " + std::to_string(layout.features[f].most_ids) +
                                   " were announced"};
     }
-    const TableLayout& table = layout.tables[layout.features[f].table];
-    for (uint64_t i = begin; !options.skip_bad_ids && i < end; ++i) {
-      if (static_cast<uint64_t>(batch.ids[i]) < table.rows) continue;
-      const auto bags = batch.offsets.subspan(f * batch.samples);
-      const auto bag = std::upper_bound(bags.begin(), bags.begin() + batch.samples + 1,
-                                        static_cast<int64_t>(i)) -
-                       bags.begin() - 1;
-      return {Code::kInvalid, "table " + table.name + ", sample " + std::to_string(bag) + ": id " +
-                                  std::to_string(batch.ids[i]) + " is not in [0, " +
-                                  std::to_string(table.rows) + ")"};
-    }
+    const uint64_t rows = layout.tables[layout.features[f].table].rows;
+    bool any_bad = false;  // without a way out, so that the loop is one of vectors
+    for (uint64_t i = begin; i < end; ++i) any_bad |= static_cast<uint64_t>(batch.ids[i]) >= rows;
+    if (any_bad && !options.skip_bad_ids) return bad_id(layout, batch, f);
   }
   return {};
 }
@@ -96,9 +102,9 @@ KnownBatch carve_known_batch(const Layout& layout, bool weighted, Carver& carver
   return batch;
 }
 
-BatchCopier::BatchCopier(const Layout& layout, Carver& carver)
+BatchCopier::BatchCopier(const Layout& layout, bool skip_bad_ids, Carver& carver)
     : layout_(layout),
-      valid_ids_(carver.take<int64_t>(layout.max_ids)),
+      valid_ids_(skip_bad_ids ? carver.take<int64_t>(layout.max_ids) : nullptr),
       feature_begin_(carver.take<uint64_t>(layout.features.size() + 1)),
       deduplicator_(carver.take<std::byte>(Deduplicator::scratch_bytes(
                         layout.max_ids, static_cast<uint32_t>(layout.tables.size()))),
@@ -109,11 +115,26 @@ BatchCopier::BatchCopier(const Layout& layout, Carver& carver)
   }
 }
 
-void BatchCopier::measure(const Layout& layout, Carver& carver) {
-  carver.take<int64_t>(layout.max_ids);
+void BatchCopier::measure(const Layout& layout, bool skip_bad_ids, Carver& carver) {
+  if (skip_bad_ids) carver.take<int64_t>(layout.max_ids);
   carver.take<uint64_t>(layout.features.size() + 1);
   carver.take<std::byte>(
       Deduplicator::scratch_bytes(layout.max_ids, static_cast<uint32_t>(layout.tables.size())));
+}
+
+// The ids with those out of range replaced.
+const int64_t* BatchCopier::skip_bad_ids(const Batch& batch, KnownBatch& into) {
+  for (size_t f = 0; f < layout_.features.size(); ++f) {
+    const uint64_t rows = table_rows_[f], end = feature_begin_[f + 1];
+    uint64_t skipped = 0;
+    for (uint64_t i = feature_begin_[f]; i < end; ++i) {
+      const bool bad = static_cast<uint64_t>(batch.ids[i]) >= rows;
+      valid_ids_[i] = bad ? kSkippedId : batch.ids[i];
+      skipped += bad;
+    }
+    into.skipped += skipped;
+  }
+  return valid_ids_;
 }
 
 void BatchCopier::copy(const Batch& batch, KnownBatch& into) {
@@ -127,20 +148,15 @@ void BatchCopier::copy(const Batch& batch, KnownBatch& into) {
   for (size_t f = 0; f <= features; ++f) feature_begin_[f] = into.offsets[f * batch.samples];
   for (size_t f = 0; f < features; ++f) {
     const uint32_t* bags = into.offsets + f * batch.samples;
-    bool one_hot = true;
-    for (uint64_t s = 0; s < batch.samples; ++s) one_hot &= bags[s + 1] - bags[s] == 1;
-    into.one_hot[f] = one_hot;
-    for (uint64_t i = feature_begin_[f]; i < feature_begin_[f + 1]; ++i) {
-      const bool valid = static_cast<uint64_t>(batch.ids[i]) < table_rows_[f];
-      valid_ids_[i] = valid ? batch.ids[i] : kSkippedId;
-      into.skipped += !valid;
-    }
+    uint32_t unlike_one = 0;
+    for (uint64_t s = 0; s < batch.samples; ++s) unlike_one |= (bags[s + 1] - bags[s]) ^ 1;
+    into.one_hot[f] = unlike_one == 0;
   }
   into.weights = batch.weights.empty() ? nullptr : into.weight_store;
   if (into.weights != nullptr) {
     std::memcpy(into.weights, batch.weights.data(), batch.weights.size_bytes());
   }
-  deduplicator_.run({.ids = valid_ids_,
+  deduplicator_.run({.ids = valid_ids_ == nullptr ? batch.ids.data() : skip_bad_ids(batch, into),
                      .feature_begin = feature_begin_,
                      .table = table_id_.data(),
                      .features = static_cast<uint32_t>(features)},

@@ -34,13 +34,15 @@ KnownBatch carve_known_batch(const Layout& layout, bool weighted, Carver& carver
 // Copies and deduplicates a checked batch into an entry.
 class BatchCopier {
  public:
-  BatchCopier(const Layout& layout, Carver& carver);
-  static void measure(const Layout& layout, Carver& carver);
+  BatchCopier(const Layout& layout, bool skip_bad_ids, Carver& carver);
+  static void measure(const Layout& layout, bool skip_bad_ids, Carver& carver);
   void copy(const Batch& batch, KnownBatch& into);
 
  private:
+  const int64_t* skip_bad_ids(const Batch& batch, KnownBatch& into);
+
   const Layout& layout_;
-  int64_t* valid_ids_;              // (max_ids) ids with the bad ones replaced
+  int64_t* valid_ids_;              // (max_ids) ids with the bad ones replaced; null: none are bad
   uint64_t* feature_begin_;         // (features + 1)
   std::vector<uint32_t> table_id_;  // (features)
   std::vector<uint64_t> table_rows_;

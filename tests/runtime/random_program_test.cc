@@ -505,7 +505,7 @@ void run_cases(uint64_t first, uint64_t count) {
   EXPECT_GT(totals.crashes, count);
 }
 
-TEST(RandomProgramTest, I3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(0, 300); }
+TEST(RandomProgramTest, I3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(0, 150); }
 TEST(RandomProgramTest, SlowI3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(1000, 2000); }
 
 }  // namespace

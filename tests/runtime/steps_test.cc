@@ -312,6 +312,7 @@ TEST_F(StepsTest, ARefusedRowIsServedFromTransitAndKeepsItsUpdate) {
 TEST_F(StepsTest, BatchesAreSubmittedByOneThreadAndTrainedByAnother) {
   RuntimeOptions o = options();
   o.skip_bad_ids = true;
+  set_budgets(o);
   PairedRuntime paired(o);
   constexpr int64_t kSteps = 200;
   const auto batch_at = [](int64_t n) {
