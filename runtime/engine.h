@@ -101,6 +101,9 @@ class Runtime::Engine {
   void run_mover();
   void prepare(uint32_t step);  // occurrences, and the P with which the batch fits
   void place(uint32_t step, uint32_t window_end);
+  void move_window(const KnownBatch& placing, uint32_t window_end);
+  template <typename Visit>
+  void for_each_cached(const KnownBatch& batch, Visit&& visit) const;
   bool finish_moves();  // false: the log refused; blocked_ says why
   void place_residents(uint32_t step);
   void fill_resident(const TableLayout& table, Key key, Slot slot);

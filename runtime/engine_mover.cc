@@ -102,32 +102,39 @@ void Runtime::Engine::prepare(uint32_t step) {
   prepared_ = step;
 }
 
+// Calls visit(table, begin, end) for the rows of each feature of a cached table.
+template <typename Visit>
+void Runtime::Engine::for_each_cached(const KnownBatch& batch, Visit&& visit) const {
+  for (uint32_t f = 0; f < layout_.features.size(); ++f) {
+    const TableLayout& table = layout_.tables[layout_.features[f].table];
+    if (table.resident) continue;
+    visit(table, batch.rows.feature_rows[f], batch.rows.feature_rows[f + 1]);
+  }
+}
+
+// Batches below `window_end` enter the known window, and the one to be placed leaves it.
+void Runtime::Engine::move_window(const KnownBatch& placing, uint32_t window_end) {
+  const auto batch_of = [this](uint32_t s) -> KnownBatch& { return known_of(s); };
+  for (; window_end_ < window_end; ++window_end_) {
+    KnownBatch& entering = known_of(window_end_);
+    for_each_cached(entering, [&](const TableLayout& table, uint32_t begin, uint32_t end) {
+      next_uses_->enter(entering, begin, end, batch_of, [&](std::span<const Key> keys) {
+        directories_[table.group].foresee(keys, window_end_);
+      });
+    });
+  }
+  for_each_cached(placing, [&](const TableLayout&, uint32_t begin, uint32_t end) {
+    next_uses_->leave(placing, begin, end, batch_of);
+  });
+}
+
 void Runtime::Engine::place(uint32_t step, uint32_t window_end) {
   KnownBatch& known = known_of(step);
   PlacedBatch& placed = placed_of(step);
   const uint32_t over = step > p_ ? step - p_ : 0;
   {
     Stopwatch watch(&place_s_);
-    const auto batch_of = [this](uint32_t s) -> KnownBatch& { return known_of(s); };
-    const auto for_each_cached = [&](KnownBatch& batch, auto&& visit) {
-      for (uint32_t f = 0; f < layout_.features.size(); ++f) {
-        const TableLayout& table = layout_.tables[layout_.features[f].table];
-        if (table.resident) continue;
-        visit(table, batch.rows.feature_rows[f], batch.rows.feature_rows[f + 1]);
-      }
-    };
-    for (; layout_.policy->foresees && window_end_ < window_end; ++window_end_) {
-      KnownBatch& entering = known_of(window_end_);
-      for_each_cached(entering, [&](const TableLayout& table, uint32_t begin, uint32_t end) {
-        next_uses_->enter(entering, begin, end, batch_of,
-                          [&](Key key) { directories_[table.group].foresee(key, window_end_); });
-      });
-    }
-    if (layout_.policy->foresees) {
-      for_each_cached(known, [&](const TableLayout&, uint32_t begin, uint32_t end) {
-        next_uses_->leave(known, begin, end, batch_of);
-      });
-    }
+    if (layout_.policy->foresees) move_window(known, window_end);
     if (admission_ != nullptr) {
       for_each_cached(known, [&](const TableLayout&, uint32_t begin, uint32_t end) {
         admission_->judge(known.rows.keys, begin, end, placed.refused);

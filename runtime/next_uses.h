@@ -9,10 +9,12 @@
 // A hash from key to the last known use, without the keys: they lie in the known batches.
 
 #include <cstdint>
+#include <span>
 
 #include "kernels/policies/policy.h"
 #include "runtime/base/carver.h"
 #include "runtime/known_batches.h"
+#include "runtime/place.h"
 
 namespace rowtide {
 
@@ -21,23 +23,31 @@ class NextUses {
   // Room for every cached row of every batch of the window, at a load of three quarters.
   NextUses(const Layout& layout, Carver& carver);
 
-  // Rows [begin, end) of `batch` enter.  batch_of(step) is the known batch of that step.
+  // Rows [begin, end) of `batch` enter.  batch_of(step) is the known batch of that step;
+  // foresee(keys) is called with at most kTogether of them at once.
+  static constexpr uint32_t kTogether = GroupDirectory::kForeseen;
   template <typename BatchOf, typename Foresee>
   void enter(KnownBatch& batch, uint32_t begin, uint32_t end, BatchOf&& batch_of,
              Foresee&& foresee) {
     const uint32_t step = static_cast<uint32_t>(batch.step);
     const Key* keys = batch.rows.keys;
+    Key foreseen[kTogether];
+    uint32_t count = 0;
     for (uint32_t u = begin; u < end; ++u) {
       if (u + kAhead < end) __builtin_prefetch(entries_ + home(keys[u + kAhead]));
       batch.next[u] = kNeverUsed;
       uint64_t& entry = entries_[find(keys[u], step, batch_of)];
       if (entry == kEmpty) {
-        foresee(keys[u]);
+        foreseen[count++] = keys[u];
       } else {
         batch_of(step_of(entry, step)).next[row_in(entry)] = step;
       }
       entry = pack(step, u, keys[u]);
+      if (count < kTogether) continue;
+      foresee(std::span<const Key>(foreseen, count));
+      count = 0;
     }
+    if (count > 0) foresee(std::span<const Key>(foreseen, count));
   }
 
   // Rows [begin, end) of `batch` are about to be placed: a use that is the last known one goes.

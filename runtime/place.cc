@@ -246,13 +246,26 @@ Slot GroupDirectory::sink(Key key, uint32_t word, Slot source, uint32_t step) {
   return target;
 }
 
-void GroupDirectory::foresee(Key key, uint32_t step) {
-  if (const Slot slot = directory_find(hot_, key); slot != kNoSlot) {
-    policy_->foresee(hot_, slot, step);
-  } else if (const Slot warm = directory_find(warm_, key); warm != kNoSlot) {
-    policy_->foresee(warm_, warm, step);
-  } else if (const uint32_t transit = transit_.find(key); transit != kNoSlot) {
-    policy_->foresee(transit_.view(), transit, step);
+// All are looked for in hot, then those not found in warm: so a probe hides the misses.
+void GroupDirectory::foresee(std::span<const Key> keys, uint32_t step) {
+  Key elsewhere[kForeseen];
+  Slot slots[kForeseen];
+  uint32_t count = 0;
+  directory_probe_cpu({hot_, keys.data(), slots, keys.size()});
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (slots[i] != kNoSlot) {
+      policy_->foresee(hot_, slots[i], step);
+    } else {
+      elsewhere[count++] = keys[i];
+    }
+  }
+  directory_probe_cpu({warm_, elsewhere, slots, count});
+  for (uint32_t i = 0; i < count; ++i) {
+    if (slots[i] != kNoSlot) {
+      policy_->foresee(warm_, slots[i], step);
+    } else if (const uint32_t transit = transit_.find(elsewhere[i]); transit != kNoSlot) {
+      policy_->foresee(transit_.view(), transit, step);
+    }
   }
 }
 

@@ -64,8 +64,9 @@ class GroupDirectory {
   // REQUIRES: probe(batch, over) said true, and no other batch was probed since.
   std::span<const Move> place(const PlaceBatch& batch, uint32_t over);
 
-  // A row's next use came into the known window.
-  void foresee(Key key, uint32_t step);
+  // The next use of these rows came into the known window.  REQUIRES: at most kForeseen of them.
+  static constexpr uint32_t kForeseen = 256;
+  void foresee(std::span<const Key> keys, uint32_t step);
 
   // Where the row is after all planned moves.
   struct Address {

@@ -102,7 +102,7 @@ class Placed {
           return std::ranges::find(batch, key) != batch.end();
         };
         const auto begin = case_.steps.begin();
-        if (std::none_of(begin + step, begin + s, uses_key)) directory->foresee(key, s);
+        if (std::none_of(begin + step, begin + s, uses_key)) directory->foresee({&key, 1}, s);
       }
     }
   }
