@@ -235,7 +235,10 @@ Status Recovery::enter(uint64_t record, const RecordName& name, uint32_t pass, u
     if (its_pass == pass) {
       const uint32_t a = parts_.layout->segment_of(record), b = parts_.layout->segment_of(there);
       const bool later = a == b ? record > there : segments[a].sequence > segments[b].sequence;
-      if ((its & kFinal) != 0 || (!final && !later)) return {};
+      // Of two copies of one record always the later: every recovery must choose the same one, also
+      // when a heir has died in between, for the segment of the other may be free by then.
+      const bool its_final = (its & kFinal) != 0;
+      if (its_final != final ? its_final : !later) return {};
       segments.byte(there) = 0;
     } else {
       uint8_t needed = 0;

@@ -218,7 +218,12 @@ TEST_P(DirectoryTest, FilledAndErasedAHundredTimesLosesNothing) {
 TEST_P(DirectoryTest, FindsWhatStandsThereInEveryCase) {
   for (const DirectoryProbeCase& test : directory_probe_cases()) {
     DirectoryProbeInput input(test);
-    input.view.tags = input.tags.data();
+    struct alignas(64) Line {  // as the view wants its arrays
+      uint16_t tags[kWays];
+    };
+    std::vector<Line> lines(input.tags.size() / kWays);
+    std::copy(input.tags.begin(), input.tags.end(), reinterpret_cast<uint16_t*>(lines.data()));
+    input.view.tags = reinterpret_cast<uint16_t*>(lines.data());
     input.view.keys = input.keys.data();
     EXPECT_EQ(probe(input.view, input.probes), input.expected()) << test.name;
   }

@@ -123,6 +123,9 @@ TEST_P(CrashTest, EveryCrashReturnsToTheLastCommitAndReadersToTheOneBefore) {
   }
 }
 
+// A row with two marked copies, whose heir dies between one recovery and the next.
+TEST(CrashTestSeed, EveryRecoveryChoosesTheSameOfTwoCopies) { CrashRun(15008).run(8); }
+
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(0, 3));
 INSTANTIATE_TEST_SUITE_P(SlowSeeds, CrashTest, ::testing::Range(3, 24));
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/support/program.h"
+#include "trainer/config_resolve.h"
 #include "trainer/interrupt.h"
 #include "trainer/synth.h"
 
@@ -30,7 +31,14 @@ class CommandLineTest : public ::testing::Test {
     if (!std::filesystem::exists(Program::path())) {
       GTEST_SKIP() << "no rowtide in the folder that ROWTIDE_BIN names";
     }
-    // Some 60,000 rows of 36 bytes, of which the hot tier holds a twentieth.
+    write_config("1GiB", "1GiB");
+    // Little more than the least that works, so that rows go all the way down and back.
+    const std::string plan = rowtide({"plan", config()}).out;
+    write_config(std::to_string(least(plan, "hbm") * 5 / 4),
+                 std::to_string(least(plan, "ddr") + (200 << 10)));
+  }
+
+  void write_config(const std::string& hbm, const std::string& ddr) {
     write_file(config(), R"([data]
 batch = 64
 eval_fraction = 0.2
@@ -40,8 +48,8 @@ bottom = [16, 8]
 top = [16, 1]
 cap_rows = 20000
 [tiers]
-hbm_bytes = "384KiB"
-ddr_bytes = "32MiB"
+hbm_bytes = ")" + hbm + R"("
+ddr_bytes = ")" + ddr + R"("
 ssd = [{directory = "store", bytes = "64MiB"}]
 known_batches = 6
 placed_batches = 2
@@ -49,6 +57,17 @@ placed_batches = 2
 metrics_every = 1
 digest = true
 )");
+  }
+
+  // The last column of a tier's line in a plan.
+  static uint64_t least(const std::string& plan, const std::string& tier) {
+    const size_t table = plan.rfind("planned        budget");
+    const size_t line = plan.find("\n" + tier + " ", table);
+    const std::string text = plan.substr(line + 1, plan.find('\n', line + 1) - line - 1);
+    const size_t number = text.rfind("  ") + 2;
+    const auto bytes = parse_size(text.substr(number));
+    EXPECT_TRUE(bytes.ok()) << text;
+    return bytes.ok() ? *bytes : 0;
   }
 
   std::string config() const { return scratch_.file("tiny.toml"); }
@@ -235,6 +254,7 @@ TEST_F(CommandLineTest, PausedAndResumedEqualsUninterrupted) {
   EXPECT_EQ(metrics().back()["digest"], metrics("whole").back()["digest"]);
   EXPECT_EQ(metrics().back()["auc"], metrics("whole").back()["auc"]);
   EXPECT_EQ(losses(), losses("whole"));
+  EXPECT_GT(metrics("whole").back()["tiers"]["ssd"]["unique_hits"].get<uint64_t>(), 100u);
 }
 
 TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
