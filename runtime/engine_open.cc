@@ -3,6 +3,22 @@
 #include "runtime/engine.h"
 
 namespace rowtide {
+namespace {
+
+// Debug builds fill slots with NaN, so that a record that nobody brought is noticed.  Not those of
+// huge tiers, whose pages would all be touched.
+void poison([[maybe_unused]] const GroupLayout& group, [[maybe_unused]] const GroupTier& tier) {
+#ifdef ROWTIDE_DEBUG
+  constexpr uint64_t kMost = 64 << 20;
+  const uint64_t warm_slots = uint64_t{group.warm_sets} * kWays;
+  if ((group.hot_slots() + warm_slots) * tier.record_bytes > kMost) return;
+  std::fill_n(tier.hot.weights, group.hot_slots() * group.weight_bytes, std::byte{0xFF});
+  std::fill_n(tier.hot.state, group.hot_slots() * group.state_bytes, std::byte{0xFF});
+  std::fill_n(tier.warm, warm_slots * tier.record_bytes, std::byte{0xFF});
+#endif
+}
+
+}  // namespace
 
 Runtime::Engine::Engine(RuntimeOptions options, Layout layout)
     : options_(std::move(options)),
@@ -103,6 +119,7 @@ Status Runtime::Engine::reserve() {
   uint32_t record_bytes = 0;
   for (uint32_t g = 0; g < layout_.groups.size(); ++g) {
     tiers_.emplace_back(layout_.groups[g], hot, host);
+    poison(layout_.groups[g], tiers_.back());
     directories_.emplace_back(layout_, g, hot, host);
     record_bytes = std::max(record_bytes, layout_.groups[g].record_bytes());
   }

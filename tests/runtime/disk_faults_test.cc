@@ -1,0 +1,171 @@
+// I6: nothing is lost, whatever the disk does.
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "tests/support/fake_disk_scope.h"
+#include "tests/support/numbers.h"
+#include "tests/support/paired_runtime.h"
+
+namespace rowtide {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class DiskFaultsTest : public testing::Test {
+ protected:
+  RuntimeOptions options(uint64_t rows = 2000, uint32_t width = 4) {
+    RuntimeOptions o = one_table("store", rows, width);
+    set_budgets(o);
+    return o;
+  }
+  // Trains and commits in a life of its own, so that nothing is in memory any more.
+  PlainTables trained_before(const ToyBatch& batch) {
+    PairedRuntime paired(options());
+    paired.train(batch);
+    EXPECT_TRUE(paired->commit({}).ok());
+    return paired.plain();
+  }
+  // Rows far away, so that all that was trained before goes down to the log.
+  void push_out(PairedRuntime& paired) {
+    for (int64_t n = 0; n < 6; ++n) paired.train(one_hot(range(1000 + n * 64, 1064 + n * 64)));
+  }
+  // The step's forward until it works; what it said at first.
+  Status forward_in_the_end(PairedRuntime& paired, Step& step, const ToyBatch& batch) {
+    PlainValues out = paired.plain().shaped(batch.view(), 0);
+    const Status first = step.forward(out.out());
+    if (!first.ok()) {
+      scope_.disk.faults = {};
+      paired.forward(step, batch);
+    }
+    return first;
+  }
+
+  FakeDiskScope scope_{1};
+};
+
+TEST_F(DiskFaultsTest, I6_AFailedReadFailsTheStepByNameAndTheRowIsReadAgain) {
+  const ToyBatch cold = one_hot(range(0, 64));
+  const PlainTables before = trained_before(cold);
+  PairedRuntime paired(options());
+  paired.plain() = before;
+  scope_.disk.faults.read_error = 1;
+  Step step = paired.submit(cold);
+  const Status status = forward_in_the_end(paired, step, cold);
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_TRUE(contains(status.message(), "table 0, row ")) << status.to_string();
+  paired.apply(step, cold);
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I6_AVoidRowThatIsDroppedOrPushedOutLeavesTheLogsRecord) {
+  const ToyBatch cold = one_hot(range(0, 64));
+  const PlainTables before = trained_before(cold);
+  PairedRuntime paired(options());
+  paired.plain() = before;
+  scope_.disk.faults.read_error = 1;
+  {
+    Step step = paired.submit(cold);
+    PlainValues out = paired.plain().shaped(cold.view(), 0);
+    EXPECT_EQ(step.forward(out.out()).code(), Code::kIo);
+    EXPECT_EQ(paired->evaluate(cold.view()).status().code(), Code::kIo);
+  }
+  scope_.disk.faults = {};
+  push_out(paired);
+  paired.train(cold);
+  paired.evaluate(cold);
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I6_ADiskThatOnlyFailsIsAnErrorByNameAndTheStepGoesOnOnceItWorks) {
+  RuntimeOptions o = options(1 << 20, 1024);
+  std::vector<std::string> said;
+  std::mutex mutex;
+  o.log = [&](const std::string& line) {
+    std::lock_guard lock(mutex);
+    said.push_back(line);
+  };
+  PairedRuntime paired(o);
+  paired.train(one_hot(range(0, 64)));
+  paired->stats();
+  scope_.disk.faults.write_error = 1;
+  Status failed;
+  for (int64_t n = 1; n < 200 && failed.ok(); ++n) {  // more than the write buffer takes
+    const ToyBatch batch = one_hot(range(n * 64, n * 64 + 64));
+    Step step = paired.submit(batch);
+    failed = forward_in_the_end(paired, step, batch);
+    paired.apply(step, batch);
+  }
+  EXPECT_EQ(failed.code(), Code::kIo) << failed.to_string();
+  EXPECT_TRUE(contains(failed.message(), "store/LOG")) << failed.to_string();
+  {
+    std::lock_guard lock(mutex);
+    EXPECT_FALSE(said.empty());
+  }
+  for (int64_t n = 0; n < 8; ++n) paired.train(one_hot(range(n * 64, n * 64 + 64)));
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I6_ALogThatIsFullSaysSoWithNumbersAndLosesNothing) {
+  RuntimeOptions o = options(1 << 20, 1024);
+  o.ssd[0].bytes = 24 << 20;
+  set_budgets(o);
+  PairedRuntime paired(o);
+  Status full;
+  int64_t n = 0;
+  for (; n < 400 && full.ok(); ++n) {
+    const ToyBatch batch = one_hot(range(n * 64, n * 64 + 64));
+    Step step = paired.submit(batch);
+    PlainValues out = paired.plain().shaped(batch.view(), 0);
+    full = step.forward(out.out());
+    if (full.ok()) paired.apply(step, batch);
+  }
+  EXPECT_EQ(full.code(), Code::kNoSpace);
+  EXPECT_TRUE(contains(full.message(), "the log is full")) << full.to_string();
+  const Stats stats = paired->stats();  // are there also now
+  EXPECT_EQ(stats.steps, static_cast<uint64_t>(n - 1));
+  EXPECT_GT(stats.ssd_tier.bytes_used, 0u);
+}
+
+TEST_F(DiskFaultsTest, I6_ADelayedReadNeverOvertakesANewerWriteOfTheRow) {
+  RuntimeOptions o = options();
+  PairedRuntime paired(o);
+  const ToyBatch cold = one_hot(range(0, 64));
+  paired.train(cold);
+  push_out(paired);
+  ASSERT_TRUE(paired->commit({}).ok());
+  scope_.disk.faults.delay = 0.95;
+  for (int round = 0; round < 20; ++round) {
+    { Step dropped = paired.submit(cold); }  // its reads may still be on their way
+    std::vector<float> weights(64 * 4, static_cast<float>(round));
+    const auto rows = range(0, 64);
+    ASSERT_TRUE(paired->write_rows(0, rows, weights).ok());
+    for (int64_t row : rows) paired.plain().write(0, row, std::vector<float>(4, round), {});
+    paired.evaluate(cold);
+    push_out(paired);
+  }
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I3_EveryDelayAndTornTransferGivesTheSameBits) {
+  std::string first;
+  for (double delay : {0.0, 0.5, 0.95}) {
+    FakeDiskScope disk(7);
+    ToyModel model = ToyModel::make();
+    model.options.known_batches = 12;
+    model.options.placed_batches = 8;
+    model.options.ssd = {{"store", 64 << 20}};
+    set_budgets(model.options, 20000, 20000);
+    auto runtime = open_or_fail(model.options);
+    disk.disk.faults = {.delay = delay, .short_transfer = delay / 2};
+    train_toy(model, *runtime, {.steps = 150, .evaluate_every = 5, .commit_every = 20});
+    if (first.empty()) first = digest_of(*runtime);
+    EXPECT_EQ(digest_of(*runtime), first) << delay;
+  }
+}
+
+}  // namespace
+}  // namespace rowtide
