@@ -20,6 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr uint32_t kTables = 26;
 constexpr uint32_t kDenseFeatures = 13;
+constexpr uint32_t kKnownBatches = 16;
 
 struct Options {
   DlrmOptions model;
@@ -120,7 +121,7 @@ RuntimeOptions runtime_options(const Options& o, Tiers tiers) {
   r.max_ids = o.model.max_samples * kTables;
   r.threads = o.threads;
   r.policy = o.policy;
-  r.known_batches = 16;
+  r.known_batches = kKnownBatches;
   r.gradient_parts = 0;
   const uint64_t record = o.model.dim * 4 + 4;
   const double all = static_cast<double>(o.rows * kTables * record);
@@ -165,7 +166,7 @@ class Trainer {
   // Seconds of one step.
   double step() {
     const Clock::time_point begin = Clock::now();
-    while (flights_.size() < 8) submit();
+    while (flights_.size() <= kKnownBatches) submit();
     const Sample& batch = batches_[done_++ % batches_.size()];
     Step step = std::move(flights_.front());
     flights_.pop_front();
@@ -178,7 +179,7 @@ class Trainer {
   }
   // Touches every row's batch once, so that memory and log are filled before the clock starts.
   void warm_up() {
-    for (size_t i = 0; i < batches_.size() + 8; ++i) step();
+    for (size_t i = 0; i < batches_.size(); ++i) step();
   }
   Stats stats() const { return runtime_->stats(); }
 

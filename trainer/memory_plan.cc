@@ -56,7 +56,7 @@ uint64_t evaluation_bytes(const Config& config) {
 
 // Labels and integers of the batches that wait for their step, and one batch as it is read.
 uint64_t batch_bytes(const Config& config) {
-  const uint64_t waiting = config.tiers.known_batches * sizeof(float) * (1 + kDenseFields);
+  const uint64_t waiting = (config.tiers.known_batches + 1) * sizeof(float) * (1 + kDenseFields);
   return config.data.batch * (waiting + row_bytes(config) + sizeof(int64_t) * 26);
 }
 

@@ -49,7 +49,7 @@ TrainLoop::TrainLoop(TrainedModel& model, MetricsLog& metrics, Console& console,
       options_(std::move(options)),
       watch_(options_.log),
       read_(model.position),
-      ring_(config_.tiers.known_batches),
+      ring_(config_.tiers.known_batches + 1),  // the step at hand, and L ahead
       began_(steady_seconds()),
       first_sample_(model.position.samples) {
   const uint64_t pooled = config_.data.batch * config_.model.tables.size() * config_.model.dim;
