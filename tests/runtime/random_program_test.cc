@@ -506,7 +506,7 @@ void run_cases(uint64_t first, uint64_t count) {
 }
 
 TEST(RandomProgramTest, I3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(0, 150); }
-TEST(RandomProgramTest, SlowI3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(1000, 2000); }
+TEST(RandomProgramTest, SlowI3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(1000, 600); }
 
 }  // namespace
 }  // namespace rowtide
