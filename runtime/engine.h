@@ -95,7 +95,15 @@ class Runtime::Engine {
   // Opening (engine_open.cc).
   Status open_store();
   Status reserve();
-  Status load_residents();
+
+  // What the tiers hold at the start and at the end (engine_placement.cc).
+  Status load_rows();
+  void load_row(Key key, const std::byte* record);
+  bool take_placement();
+  void drop_unloaded();
+  void save_placement();
+  uint64_t shape_number() const;
+  uint8_t& flags_of(uint32_t group, Place place, Slot slot);
 
   // The mover (engine_mover.cc).
   void run_mover();

@@ -32,7 +32,9 @@ Runtime::Engine::~Engine() {
     stop_ = true;
   }
   mover_wakes_.notify_all();
-  if (mover_.joinable()) mover_.join();
+  if (!mover_.joinable()) return;
+  mover_.join();
+  save_placement();
 }
 
 Result<std::unique_ptr<Runtime::Engine>> Runtime::Engine::open(RuntimeOptions options) {
@@ -51,7 +53,7 @@ Result<std::unique_ptr<Runtime::Engine>> Runtime::Engine::open(RuntimeOptions op
   }
   ROWTIDE_TRY(engine->open_store());
   ROWTIDE_TRY(engine->reserve());
-  ROWTIDE_TRY(engine->load_residents());
+  ROWTIDE_TRY(engine->load_rows());
   engine->mover_ = std::thread([e = engine.get()] { e->run_mover(); });
   return engine;
 }
@@ -139,22 +141,6 @@ Status Runtime::Engine::reserve() {
   hits_.resize(layout_.tables.size());
   ROWTIDE_CHECK(hot.used() <= hbm_.size() && host.used() <= ddr_.size());
   return {};
-}
-
-// Rows of resident tables come back from the log; all others when they are first needed.
-Status Runtime::Engine::load_residents() {
-  if (store_ == nullptr || store_->stats().rows == 0) return {};
-  const bool any = std::any_of(layout_.tables.begin(), layout_.tables.end(),
-                               [](const TableLayout& table) { return table.resident; });
-  if (!any) return {};
-  return store_->scan([&](Key key, uint32_t, std::span<const std::byte> payload) -> Status {
-    const TableLayout* table = table_of_key(key);
-    if (table == nullptr || !table->resident) return {};
-    const Slot slot = table->base + static_cast<Slot>(row_of(key));
-    tiers_[table->group].store(slot, payload.data());
-    tiers_[table->group].set_flags(slot, kPresent | kUsed);
-    return {};
-  });
 }
 
 }  // namespace rowtide

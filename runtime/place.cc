@@ -269,6 +269,26 @@ void GroupDirectory::foresee(std::span<const Key> keys, uint32_t step) {
   }
 }
 
+std::vector<std::span<std::byte>> GroupDirectory::memory() {
+  std::vector<std::span<std::byte>> parts;
+  for (const DirectoryView* view : {&hot_, &warm_}) {
+    const uint64_t slots = uint64_t{view->sets} * kWays;
+    const auto add = [&](auto* array, uint64_t count) {
+      parts.push_back(std::as_writable_bytes(std::span(array, count)));
+    };
+    add(view->tags, slots);
+    add(view->keys, slots);
+    add(view->words, slots);
+    add(view->set_words, uint64_t{view->sets} * view->set_word_count);
+  }
+  return parts;
+}
+
+void GroupDirectory::resume(uint32_t tick) {
+  tick_ = tick;
+  for (const DirectoryView* view : {&hot_, &warm_}) policy_->resume(*view, tick);
+}
+
 GroupDirectory::Address GroupDirectory::find(Key key) const {
   if (const Slot slot = directory_find(hot_, key); slot != kNoSlot) return {Place::kHot, slot};
   if (const uint32_t transit = transit_.find(key); transit != kNoSlot) {

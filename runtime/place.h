@@ -89,6 +89,22 @@ class GroupDirectory {
       if (warm_.tags[s] != kFreeTag) visit(warm_.keys[s], static_cast<Slot>(s));
     }
   }
+  // The directories as memory, to be saved and filled again: whatever is in transit is left out.
+  // After it was filled, resume(); rows are then dropped one by one if keep(key, place, slot) says
+  // no.
+  std::vector<std::span<std::byte>> memory();
+  uint32_t tick() const { return tick_; }
+  void resume(uint32_t tick);
+  template <typename Keep>
+  void keep_rows(Keep&& keep) {
+    for (const auto& [place, view] : {std::pair{Place::kHot, &hot_}, {Place::kWarm, &warm_}}) {
+      for (uint64_t s = 0; s < uint64_t{view->sets} * kWays; ++s) {
+        if (view->tags[s] == kFreeTag || keep(view->keys[s], place, static_cast<Slot>(s))) continue;
+        directory_take(*view, static_cast<Slot>(s));
+      }
+    }
+  }
+
   uint64_t transit_used() const { return transit_.used(); }
   uint64_t transit_rows() const { return transit_rows_; }
 

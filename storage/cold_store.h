@@ -160,6 +160,14 @@ class ColdStore {
   virtual Status scan(const std::function<Status(Key, uint32_t type,
                                                  std::span<const std::byte> payload)>& visit) = 0;
 
+  // What the caller may lose and would like to find at the next open (which rows were in memory):
+  // one file beside the commits, which counts for the last commit only and for one open.
+  // Errors of saving: kIo, kNoSpace; then there is none.
+  virtual Status save_hints(std::span<const std::span<const std::byte>> parts) = 0;
+  // Fills the parts, which are zeros, and removes the file.  False: there is none of that many
+  // bytes for the last commit, or it does not verify; the parts are zeros then.
+  virtual bool take_hints(std::span<const std::span<std::byte>> parts) = 0;
+
   // Not a failure to have: the last write error since the last call, cleared.
   virtual Status take_write_error() = 0;
   virtual ColdStoreStats stats() const = 0;

@@ -153,6 +153,16 @@ Status LogStore::settle() {
   return {};
 }
 
+Status LogStore::save_hints(std::span<const std::span<const std::byte>> parts) {
+  if (options_.read_only) return {Code::kInvalid, "a store opened read-only saves no hints"};
+  ROWTIDE_TRY(log_->make_commit_room(HintsFile::bytes(parts)));
+  return store_files_.hints().write(parts);
+}
+
+bool LogStore::take_hints(std::span<const std::span<std::byte>> parts) {
+  return !options_.read_only && store_files_.hints().take(parts);
+}
+
 // The commit is on the disk: lets go what only older ones needed.
 void LogStore::finish_commit(Manifest next, const CommitContent& content) {
   Manifest& manifest = store_files_.manifest();

@@ -17,7 +17,8 @@
 //
 //     magic 8 · format 4 · list of arrays: name text · dtype text · list of sizes 8 · bytes text
 //
-// Files of the first directory: LOG, LOCK, READERS, MANIFEST, arrays-*; of the others LOG and LOCK.
+// Files of the first directory: LOG, LOCK, READERS, MANIFEST, HINTS, arrays-*; of the others LOG
+// and LOCK.
 
 #include <cstdint>
 #include <string>

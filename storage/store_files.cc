@@ -10,12 +10,15 @@ constexpr const char* kLog = "LOG";
 constexpr const char* kLock = "LOCK";
 constexpr const char* kReaders = "READERS";
 constexpr const char* kManifest = "MANIFEST";
+constexpr const char* kHints = "HINTS";
 constexpr const char* kNewSuffix = ".new";
 constexpr int kPinTries = 100;  // each fails only if a commit ends in between
 
 bool is_ours(std::string name) {
   if (name.ends_with(kNewSuffix)) name.resize(name.size() - std::strlen(kNewSuffix));
-  if (name == kLog || name == kLock || name == kReaders || name == kManifest) return true;
+  for (const char* fixed : {kLog, kLock, kReaders, kManifest, kHints}) {
+    if (name == fixed) return true;
+  }
   return name.starts_with("arrays-") && name.size() > 7 &&
          std::all_of(name.begin() + 7, name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }

@@ -1,7 +1,7 @@
 #pragma once
 // StoreFiles — the directories of a store: what may lie in them, their locks, the manifest.
 //
-//     first directory   LOG  LOCK  READERS  MANIFEST  arrays-EPOCH …
+//     first directory   LOG  LOCK  READERS  MANIFEST  HINTS  arrays-EPOCH …
 //     the others        LOG  LOCK
 //
 // READERS is never written: readers hold shared locks of single bytes of it.  Byte E > 0 says that
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "storage/cold_store.h"
+#include "storage/hints.h"
 #include "storage/log_files.h"
 #include "storage/manifest.h"
 
@@ -47,6 +48,10 @@ class StoreFiles {
   // Writes an arrays file and syncs it; it counts once the manifest names it.
   Status write_arrays(uint32_t epoch, const ArraysFile& file);
   Result<std::vector<NamedArray>> arrays_of(const KeptCommit& commit);
+  // The caller's hints for the last commit.
+  HintsFile hints() const {
+    return {files_, options_->directories[0].path, manifest_.store, manifest_.epoch};
+  }
   // Removes all files of arrays that the manifest does not name.
   void remove_stale();
 

@@ -39,6 +39,8 @@ struct PolicyFile {
   HOST_DEVICE static uint32_t halved(uint32_t word) { return word; }
   // Whether the word is a tick, which age() must lower.  Words that are none are above all ticks.
   HOST_DEVICE static bool has_tick(uint32_t /*word*/) { return false; }
+  // What the word is once steps count from 0 again; `tick` is the last tick that was given.
+  HOST_DEVICE static uint32_t resumed(uint32_t word, uint32_t /*tick*/) { return word; }
 };
 
 // The words of the set, and those of its slots.

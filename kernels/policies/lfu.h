@@ -32,6 +32,8 @@ struct Lfu : PolicyFile {
     const uint32_t idle_steps = (slot.step - slot.word) & kStepMask;
     return (slot.word & ~kStepMask) | (kStepMask - idle_steps);
   }
+  // The counts stay; all were used just now.
+  HOST_DEVICE static uint32_t resumed(uint32_t word, uint32_t) { return word & ~kStepMask; }
   HOST_DEVICE static bool full(uint32_t word) { return word >> kStepBits == kMostUses; }
   HOST_DEVICE static uint32_t halved(uint32_t word) {
     return (word >> (kStepBits + 1)) << kStepBits | (word & kStepMask);

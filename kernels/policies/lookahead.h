@@ -34,6 +34,10 @@ struct Lookahead : PolicyFile {
     return ~distance;  // above every tick, and the smaller the farther
   }
   HOST_DEVICE static bool has_tick(uint32_t word) { return (word & kKnown) == 0; }
+  // What is known will be foreseen again.
+  HOST_DEVICE static uint32_t resumed(uint32_t word, uint32_t tick) {
+    return has_tick(word) ? word : tick;
+  }
 };
 
 }  // namespace rowtide

@@ -73,6 +73,8 @@ class OneSet {
     tick_ -= by;
   }
 
+  void resume() { policy_->resume(view(), tick_); }
+
   const DirectoryView& view() const { return directory_.view; }
   const Policy& policy() const { return *policy_; }
   uint32_t tick() const { return tick_; }

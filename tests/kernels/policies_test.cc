@@ -336,6 +336,39 @@ TEST(LfuPolicyTest, ARowThatComesBackFromBelowKeepsItsCount) {
   EXPECT_EQ(evicted_by(set, 13, {.step = 3}), 11u);
 }
 
+// Steps count from 0 again: what was used last stays last, and counts stay counts.
+TEST(LfuPolicyTest, ResumedRowsKeepTheirCounts) {
+  OneSet set("lfu", /*ways=*/3);
+  set.access(10, {.step = 900, .count = 5});
+  set.access(11, {.step = 901, .count = 3});
+  set.access(12, {.step = 902, .count = 3});
+  set.resume();
+  set.access(11, {.step = 0});
+  EXPECT_EQ(evicted_by(set, 13, {.step = 1, .count = 9}), 12u);
+  EXPECT_EQ(evicted_by(set, 14, {.step = 2}), 11u);
+}
+
+TEST(LookaheadPolicyTest, ResumedRowsOfTheKnownWindowWereUsedJustNow) {
+  OneSet set("lookahead", /*ways=*/3);
+  set.access(10, {.step = 900, .next_use = 950});
+  set.access(11, {.step = 901});
+  set.access(12, {.step = 902});
+  set.resume();
+  EXPECT_EQ(evicted_by(set, 13, {.step = 0}), 11u);
+  set.foresee(12, 5);
+  EXPECT_EQ(evicted_by(set, 14, {.step = 1}), 10u);
+  EXPECT_EQ(evicted_by(set, 15, {.step = 1}), 13u);
+}
+
+TEST_P(PolicyTest, ResumingTwiceIsResumingOnce) {
+  OneSet once = used_set(/*seed=*/3), twice = used_set(/*seed=*/3);
+  once.resume();
+  twice.resume();
+  twice.resume();
+  EXPECT_EQ(once.words(), twice.words());
+  EXPECT_TRUE(once.guards_intact());
+}
+
 TEST(LookaheadPolicyTest, TheUnknownGoesFirstThenTheFarthest) {
   OneSet set("lookahead", /*ways=*/3);
   set.access(10, {.step = 1, .next_use = 9});

@@ -38,7 +38,7 @@ class AdmissionTest : public testing::Test {
   }
   void write_profile(const std::string& text) { std::ofstream(directory_ / "profile") << text; }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
   HostArena memory_;
   std::unique_ptr<Admission> admission_;
 };

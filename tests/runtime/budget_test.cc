@@ -96,7 +96,7 @@ TEST(BudgetTest, I7_OneByteLessThanTheLeastIsRefusedWithTheNumber) {
 }
 
 TEST(BudgetTest, I7_TheLeastBudgetsTrainAnyBatch) {
-  TemporaryDirectory directory;
+  ScratchDirectory directory;
   for (uint32_t open_steps : {1, 3}) {
     RuntimeOptions o = one_table(directory / std::to_string(open_steps), 5000);
     o.open_steps = open_steps;
@@ -121,7 +121,7 @@ TEST(BudgetTest, I7_TheLeastBudgetsTrainAnyBatch) {
 }
 
 TEST(BudgetTest, BytesReportedAreThoseOfThePlan) {
-  TemporaryDirectory directory;
+  ScratchDirectory directory;
   RuntimeOptions o = one_table(directory / "store", 50000, 16);
   set_budgets(o, 1 << 20, 1 << 20);
   const Plan plan = Runtime::plan(o);
@@ -135,7 +135,7 @@ TEST(BudgetTest, BytesReportedAreThoseOfThePlan) {
 }
 
 TEST(BudgetTest, AThinHotTierIsAcceptedWithOneWarningThatNamesP) {
-  TemporaryDirectory directory;
+  ScratchDirectory directory;
   RuntimeOptions o = one_table(directory / "store", 100000);
   o.placed_batches = 4;
   set_budgets(o);
@@ -183,7 +183,7 @@ TEST(BudgetTest, PlansOfAbsurdSizesAreQuickAndDoNotWrapAround) {
 }
 
 TEST(BudgetTest, MemoryThatCannotBeHadIsAnErrorThatNamesIt) {
-  TemporaryDirectory directory;
+  ScratchDirectory directory;
   RuntimeOptions o = one_table(directory / "store", uint64_t{1} << 30, 4096);
   o.tables[0].name = "vast";
   o.hbm_bytes = uint64_t{3} << 40;
@@ -194,7 +194,7 @@ TEST(BudgetTest, MemoryThatCannotBeHadIsAnErrorThatNamesIt) {
 }
 
 TEST(BudgetTest, BothArenasTogetherMustFitTheMachine) {
-  TemporaryDirectory directory;
+  ScratchDirectory directory;
   RuntimeOptions o = one_table(directory / "store", uint64_t{1} << 30, 1024);
   o.hbm_bytes = available_host_bytes() / 10 * 7;
   o.ddr_bytes = available_host_bytes() / 10 * 7;

@@ -9,7 +9,7 @@ namespace {
 
 class EvaluationTest : public testing::Test {
  protected:
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 void expect_same_hits(const TierHits& a, const TierHits& b, const std::string& what) {

@@ -107,7 +107,7 @@ std::vector<Case> cover() {
 
 class ExactnessTest : public testing::TestWithParam<Case> {
  protected:
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_P(ExactnessTest, I3_TieringChangesNoBit) {

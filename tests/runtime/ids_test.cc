@@ -33,7 +33,7 @@ class IdsTest : public testing::Test {
     return paired->submit(batch.view()).status();
   }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_F(IdsTest, I10_AnIdOutOfRangeIsRefusedWithTableSampleAndId) {

@@ -217,7 +217,7 @@ TEST(MovielensTest, LossFallsAndTiersChangeNoBitOfIt) {
   // Movies and users through one set and transit; then with a twentieth of all rows used.
   for (TableOptions& table : options.tables) table.placement = Placement::kCached;
   for (uint64_t hot : {uint64_t{0}, uint64_t{10000} * (kDim * 8 + 1) / 20}) {
-    TemporaryDirectory directory;
+    ScratchDirectory directory;
     options.ssd = {{directory / "store", 64 << 20}};
     set_budgets(options, hot, hot);
     Factorisation tiered(ratings, options);

@@ -44,7 +44,7 @@ class RowsTest : public testing::TestWithParam<Kind> {
     paired.plain().write(0, row, weights, state);
   }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_P(RowsTest, AreReadInEveryTierWithTheirState) {

@@ -13,7 +13,7 @@ namespace {
 
 class StatsTest : public testing::Test {
  protected:
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 struct Lookups {

@@ -33,7 +33,7 @@ class StepsTest : public testing::Test {
     return step.forward(out.out()).code();
   }
 
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
   const ToyBatch batch_ = one_hot(range(0, 50)), other_ = one_hot(range(30, 80));
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 class TiersTest : public testing::Test {
  protected:
-  TemporaryDirectory directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_F(TiersTest, AThreeRowTableAWholeOneACachedOneAndAColdOneReadNoOthersMemory) {

@@ -10,7 +10,7 @@
 
 #include "runtime/rowtide.h"
 #include "tests/support/plain_tables.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/support/toy_training.h"
 #include "tests/support/watchdog.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/rowtide.h"
-#include "tests/support/temporary_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace rowtide {
 
