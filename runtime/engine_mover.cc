@@ -155,6 +155,8 @@ void Runtime::Engine::place(uint32_t step, uint32_t window_end) {
       count_hits(known, placed);
     }
   }
+  hbm_.join_pages();
+  ddr_.join_pages();
   moving_step_ = step;
   // A source slot may still wait for a read only if the step that asked for it was dropped.
   for (uint32_t s = step > layout_.placed + 1 ? step - layout_.placed - 1 : 0; s < over; ++s) {

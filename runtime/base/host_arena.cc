@@ -10,7 +10,9 @@
 namespace rowtide {
 namespace {
 
+constexpr uint64_t kPage = 4 << 10;
 constexpr uint64_t kHuge = 2 << 20;  // a huge page of x86-64 and of aarch64 with 4 KiB pages
+constexpr int kCollapse = 25;        // MADV_COLLAPSE, which the headers of Debian 12 do not name
 
 uint64_t number_in(const char* path, uint64_t otherwise) {
   std::ifstream file(path);
@@ -52,7 +54,9 @@ Result<HostArena> HostArena::reserve(uint64_t bytes, const std::string& name) {
     return {Code::kNoSpace, name + " needs " + std::to_string(bytes) + " bytes of host memory, " +
                                 std::to_string(there) + " are there"};
   }
-  if (bytes >= 2 * kHuge) madvise(memory, bytes, MADV_HUGEPAGE);
+  const bool sparse = bytes > there / 8;
+  if (sparse) arena.joined_.resize(bytes / kHuge);
+  if (bytes >= 2 * kHuge) madvise(memory, bytes, sparse ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   // Threads of every node read it: spread it, so that no node's memory is the bottleneck.
   if (numa_available() >= 0 && numa_num_configured_nodes() > 1) {
     numa_interleave_memory(memory, bytes, numa_all_nodes_ptr);
@@ -62,14 +66,30 @@ Result<HostArena> HostArena::reserve(uint64_t bytes, const std::string& name) {
   return arena;
 }
 
+void HostArena::join_pages() {
+  if (joined_.empty()) return;
+  const size_t piece = next_piece_++ % joined_.size();
+  std::byte* at = bytes_ + (kHuge - reinterpret_cast<uintptr_t>(bytes_) % kHuge) % kHuge;
+  at += piece * kHuge;
+  if (joined_[piece] || at + kHuge > bytes_ + size_) return;
+  unsigned char touched[kHuge / kPage];
+  if (mincore(at, kHuge, touched) != 0) return;
+  const auto count = std::count_if(std::begin(touched), std::end(touched),
+                                   [](unsigned char page) { return (page & 1) != 0; });
+  if (static_cast<uint64_t>(count) < kHuge / kPage / 2) return;
+  joined_[piece] = true;
+  if (madvise(at, kHuge, MADV_HUGEPAGE) == 0) madvise(at, kHuge, kCollapse);
+}
+
 HostArena::~HostArena() {
   if (bytes_ != nullptr) munmap(bytes_, size_);
 }
-HostArena::HostArena(HostArena&& other) noexcept
-    : bytes_(std::exchange(other.bytes_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+HostArena::HostArena(HostArena&& other) noexcept { *this = std::move(other); }
 HostArena& HostArena::operator=(HostArena&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(size_, other.size_);
+  std::swap(joined_, other.joined_);
+  std::swap(next_piece_, other.next_piece_);
   return *this;
 }
 
