@@ -9,10 +9,26 @@ filter=$1 slow=$2
 shift 2
 [ "$slow" = 1 ] || filter="$filter-*Slow*"
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+log=$logs/all
+
+# run_shards PROGRAM: runs its tests in as many processes as there are cores; writes one log.
+run_shards() {
+  local shards i pids=() code=0
+  shards=$(nproc)
+  for ((i = 0; i < shards; ++i)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i \
+      "$1" --gtest_filter="$filter" --gtest_color=no >"$logs/$i" 2>&1 &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
+  for ((i = 0; i < shards; ++i)); do cat "$logs/$i"; done >"$log"
+  return $code
+}
+
 for program in "$@"; do
-  "$program" --gtest_filter="$filter" --gtest_color=no >"$log" 2>&1
+  run_shards "$program"
   code=$?
   p=$(grep -cE '^\[       OK \]' "$log")
   f=$(grep -E '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$log" | grep -c .)
@@ -21,7 +37,6 @@ for program in "$@"; do
   if [ "$f" -ne 0 ]; then
     echo "--- $program (exit $code)"
     grep -vE '^\[ RUN      \]|^\[       OK \]|^\[-----' "$log" | tail -n 300
-    tail -n 3 "$log"
   elif [ "$s" -ne 0 ]; then
     grep -E -A1 '^Skipped|: Skipped' "$log" | grep -vE '^--|^\[' | sort | uniq -c
   fi
