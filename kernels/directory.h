@@ -55,11 +55,19 @@ Slot directory_find(const DirectoryView& view, Key key);
 // misses.
 void directory_prefetch(const DirectoryView& view, Key key);
 
+// Starts to load what it takes to choose a slot of the set: tags, words, last.
+void directory_prefetch_set(const DirectoryView& view, uint32_t set);
+
 // Bit w is set if way w of the set is free.
 uint32_t directory_free(const DirectoryView& view, uint32_t set);
 // Bit w is set if way w of the set is taken and was last used, if at all, before `step`.
 uint32_t directory_before(const DirectoryView& view, uint32_t set, uint32_t step);
 
+// The two halves of a put, for a caller who puts many: a slot of the set of `key`, free or with
+// another key, becomes its slot at once, but has its name only after directory_name(), which
+// returns the one before.  In between nobody may look for either.
+void directory_claim(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last);
+Key directory_name(const DirectoryView& view, Slot slot, Key key);
 // Puts a key that stands nowhere into a free slot of its set, or takes the key of a slot out; its
 // key and word stay readable until the slot is put again.  The policy is told by the caller.
 void directory_put(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/directory.h"
 #include "kernels/instruction_set.h"
@@ -61,6 +62,16 @@ void directory_prefetch(const DirectoryView& view, Key key) {
   __builtin_prefetch(view.tags + uint64_t{view.set_of(key)} * kWays);
 }
 
+void directory_prefetch_set(const DirectoryView& view, uint32_t set) {
+  constexpr uint32_t kInLine = kLine / sizeof(uint32_t);
+  const uint64_t first = uint64_t{set} * kWays;
+  __builtin_prefetch(view.tags + first, 1);
+  for (uint64_t slot = first; slot < first + kWays; slot += kInLine) {
+    __builtin_prefetch(view.last + slot, 1);
+    __builtin_prefetch(view.words + slot, 1);
+  }
+}
+
 uint32_t directory_free(const DirectoryView& view, uint32_t set) {
   return ROWTIDE_FOR_THIS_CPU(free_ways)(view, set);
 }
@@ -69,12 +80,21 @@ uint32_t directory_before(const DirectoryView& view, uint32_t set, uint32_t step
   return ROWTIDE_FOR_THIS_CPU(ways_before)(view, set, step);
 }
 
-void directory_put(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last) {
-  ROWTIDE_CHECK(view.tags[slot] == kFreeTag && slot / kWays == view.set_of(key));
+void directory_claim(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last) {
+  ROWTIDE_CHECK(slot / kWays == view.set_of(key));
   view.tags[slot] = view.tag_of(key);
-  view.keys[slot] = key;
   view.words[slot] = word;
   view.last[slot] = last;
+}
+
+Key directory_name(const DirectoryView& view, Slot slot, Key key) {
+  return std::exchange(view.keys[slot], key);
+}
+
+void directory_put(const DirectoryView& view, Slot slot, Key key, uint32_t word, uint32_t last) {
+  ROWTIDE_CHECK(view.tags[slot] == kFreeTag);
+  directory_claim(view, slot, key, word, last);
+  directory_name(view, slot, key);
 }
 
 void directory_take(const DirectoryView& view, Slot slot) {

@@ -114,7 +114,12 @@ void Runtime::Engine::for_each_cached(const KnownBatch& batch, Visit&& visit) co
 
 // Batches below `window_end` enter the known window, and the one to be placed leaves it.
 void Runtime::Engine::move_window(const KnownBatch& placing, uint32_t window_end) {
-  const auto batch_of = [this](uint32_t s) -> KnownBatch& { return known_of(s); };
+  // known_of() without a division: no step of the window is before the one that is placed.
+  const uint32_t first = static_cast<uint32_t>(placing.step), size = uint32_t(known_.size());
+  const auto batch_of = [this, size, first, at = first % size](uint32_t s) -> KnownBatch& {
+    const uint32_t i = at + (s - first);
+    return known_[i < size ? i : i - size];
+  };
   for (; window_end_ < window_end; ++window_end_) {
     KnownBatch& entering = known_of(window_end_);
     for_each_cached(entering, [&](const TableLayout& table, uint32_t begin, uint32_t end) {

@@ -20,6 +20,7 @@ DirectoryView carve_directory(uint32_t sets, uint32_t set_words, uint64_t salt, 
 
 GroupDirectory::GroupDirectory(const Layout& layout, uint32_t group, Carver& hbm, Carver& ddr)
     : policy_(layout.policy),
+      most_rows_(layout.groups[group].most_rows),
       transit_base_(layout.groups[group].transit_base()),
       hot_(carve_directory(layout.groups[group].hot_sets, policy_->set_words, 11 + group, hbm)),
       warm_(carve_directory(layout.groups[group].warm_sets, policy_->set_words, 77 + group, ddr)),
@@ -37,6 +38,9 @@ GroupDirectory::GroupDirectory(const Layout& layout, uint32_t group, Carver& hbm
   misses_ = ddr.take<uint32_t>(shape.most_rows);
   miss_keys_ = ddr.take<Key>(shape.most_rows);
   warm_slot_ = ddr.take<Slot>(shape.most_rows);
+  victim_slots_ = ddr.take<Slot>(shape.most_rows);
+  victim_keys_ = ddr.take<Key>(shape.most_rows);
+  victim_words_ = ddr.take<uint32_t>(shape.most_rows);
 }
 
 template <typename Visit>
@@ -99,11 +103,15 @@ void GroupDirectory::count_demand(const PlaceBatch& batch, uint32_t over) {
   transit_.for_each([&](Key, uint32_t i) { had_ += transit_.view().last[i] <= over; });
 }
 
+// Before a batch, so that no row is on its way between two tiers.
+void GroupDirectory::age_ticks() {
+  if (tick_ + most_rows_ < kAgeAt) return;
+  for (const DirectoryView* view : {&hot_, &warm_, &transit_.view()}) policy_->age(*view, kAgeBy);
+  tick_ -= kAgeBy;
+}
+
 Touch GroupDirectory::touch(const PlaceBatch& batch, uint32_t row) {
-  if (++tick_ == kAgeAt) {
-    for (const DirectoryView* view : {&hot_, &warm_, &transit_.view()}) policy_->age(*view, kAgeBy);
-    tick_ -= kAgeBy;
-  }
+  ++tick_;
   const uint32_t next = batch.known->next == nullptr ? kNeverUsed : batch.known->next[row];
   const uint32_t count = batch.occurrence_begin[row + 1] - batch.occurrence_begin[row];
   return {.step = batch.step, .count = count, .next_use = next, .tick = tick_};
@@ -112,12 +120,25 @@ Touch GroupDirectory::touch(const PlaceBatch& batch, uint32_t row) {
 std::span<const Move> GroupDirectory::place(const PlaceBatch& batch, uint32_t over) {
   uint64_t spare = had_ - demand_;  // transit slots left for refused rows
   move_count_ = 0;
+  age_ticks();
   mark_warm(batch);
   empty_transit(batch, over);
   touch_hits(batch);
   for (uint32_t m = 0; m < miss_count_; ++m) {
-    if (m + kAhead < miss_count_) directory_prefetch(hot_, miss_keys_[m + kAhead]);
-    place_miss(batch, m, over, spare);
+    if (m + kAhead < miss_count_) {
+      directory_prefetch_set(hot_, hot_.set_of(miss_keys_[m + kAhead]));
+      const Slot warm = warm_slot_[m + kAhead];
+      if (warm != kNoSlot) __builtin_prefetch(warm_.words + warm);
+    }
+    choose_slot(batch, m, over, spare);
+  }
+  for (uint32_t m = 0; m < miss_count_ + 2 * kAhead; ++m) {
+    if (m < miss_count_ && victim_slots_[m] != kNoSlot) {
+      __builtin_prefetch(hot_.keys + victim_slots_[m], 1);
+    }
+    // What falls below 0 wraps to a huge number, and is no miss either.
+    if (const uint32_t n = m - kAhead; n < miss_count_) name_slot(batch, n);
+    if (const uint32_t n = m - 2 * kAhead; n < miss_count_) move_up(batch, n);
   }
   forget();
   return {moves_, move_count_};
@@ -172,8 +193,9 @@ void GroupDirectory::empty_transit(const PlaceBatch& batch, uint32_t over) {
   });
 }
 
-void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t over,
-                                uint64_t& spare) {
+// Takes a hot slot for the miss; whose it was name_slot() tells.
+void GroupDirectory::choose_slot(const PlaceBatch& batch, uint32_t m, uint32_t over,
+                                 uint64_t& spare) {
   const uint32_t u = misses_[m];
   const Key key = miss_keys_[m];
   const uint32_t set = hot_.set_of(key);
@@ -183,40 +205,49 @@ void GroupDirectory::place_miss(const PlaceBatch& batch, uint32_t m, uint32_t ov
   uint32_t& forced = set_demand_[set].forced;
   const bool refuse =
       batch.refused != nullptr && batch.refused[u] != 0 && (forced > 0 || spare > 0);
-  const Slot from_warm = warm_slot_[m];
-  Slot slot;
-  const bool to_transit = refuse || (free == 0 && may_go == 0);
-  if (to_transit) {
+  // A row of the batch in warm is no victim there, so its word stays until it moves.
+  const uint32_t word = warm_slot_[m] == kNoSlot ? 0 : warm_.words[warm_slot_[m]];
+  victim_slots_[m] = kNoSlot;
+  if (refuse || (free == 0 && may_go == 0)) {
     forced > 0 ? --forced : --spare;
     ++transit_rows_;
-  } else if (free != 0) {
-    slot = set * kWays + static_cast<Slot>(std::countr_zero(free));
-  } else {
-    slot = policy_->victim(hot_, set, may_go, batch.step);
-    const Key victim = hot_.keys[slot];
-    const uint32_t word = hot_.words[slot];
-    directory_take(hot_, slot);
-    sink(victim, word, slot, batch.step);
-  }
-  uint32_t word = 0;
-  if (from_warm != kNoSlot) {
-    word = warm_.words[from_warm];
-    directory_take(warm_, from_warm);
-  }
-  if (to_transit) {
     const uint32_t i = transit_.put(key, word, batch.step + 1);
     policy_->insert(transit_.view(), i, touch(batch, u));
-    slot = transit_base_ + i;
-  } else {
-    directory_put(hot_, slot, key, word, batch.step + 1);
-    policy_->insert(hot_, slot, touch(batch, u));
+    batch.slots[u] = transit_base_ + i;
+    return;
   }
+  Slot slot = set * kWays + static_cast<Slot>(std::countr_zero(free));
+  if (free == 0) {
+    slot = policy_->victim(hot_, set, may_go, batch.step);
+    victim_slots_[m] = slot;
+    victim_words_[m] = hot_.words[slot];
+  }
+  directory_claim(hot_, slot, key, word, batch.step + 1);
+  policy_->insert(hot_, slot, touch(batch, u));
   batch.slots[u] = slot;
-  moves_[move_count_++] = {.key = key,
+}
+
+void GroupDirectory::name_slot(const PlaceBatch& batch, uint32_t m) {
+  const Slot slot = batch.slots[misses_[m]];
+  if (slot < transit_base_) victim_keys_[m] = directory_name(hot_, slot, miss_keys_[m]);
+  if (warm_.sets == 0) return;
+  if (victim_slots_[m] != kNoSlot) directory_prefetch_set(warm_, warm_.set_of(victim_keys_[m]));
+  if (warm_slot_[m] != kNoSlot) __builtin_prefetch(warm_.tags + warm_slot_[m], 1);
+}
+
+// The victim goes down, and then the row up.
+void GroupDirectory::move_up(const PlaceBatch& batch, uint32_t m) {
+  const uint32_t u = misses_[m];
+  if (victim_slots_[m] != kNoSlot) {
+    sink(victim_keys_[m], victim_words_[m], victim_slots_[m], batch.step);
+  }
+  const Slot from_warm = warm_slot_[m];
+  if (from_warm != kNoSlot) directory_take(warm_, from_warm);
+  moves_[move_count_++] = {.key = miss_keys_[m],
                            .from = from_warm == kNoSlot ? Place::kLog : Place::kWarm,
                            .to = Place::kHot,
                            .source = from_warm,
-                           .target = slot,
+                           .target = batch.slots[u],
                            .row = u};
 }
 
@@ -253,6 +284,9 @@ void GroupDirectory::foresee(std::span<const Key> keys, uint32_t step) {
   uint32_t count = 0;
   directory_probe_cpu({hot_, keys.data(), slots, keys.size()});
   for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size() && slots[i + kAhead] != kNoSlot) {
+      __builtin_prefetch(hot_.words + slots[i + kAhead], 1);
+    }
     if (slots[i] != kNoSlot) {
       policy_->foresee(hot_, slots[i], step);
     } else {
@@ -261,6 +295,9 @@ void GroupDirectory::foresee(std::span<const Key> keys, uint32_t step) {
   }
   directory_probe_cpu({warm_, elsewhere, slots, count});
   for (uint32_t i = 0; i < count; ++i) {
+    if (i + kAhead < count && slots[i + kAhead] != kNoSlot) {
+      __builtin_prefetch(warm_.words + slots[i + kAhead], 1);
+    }
     if (slots[i] != kNoSlot) {
       policy_->foresee(warm_, slots[i], step);
     } else if (const uint32_t transit = transit_.find(elsewhere[i]); transit != kNoSlot) {

@@ -9,6 +9,8 @@
 //                2. rows found in a set or in transit: touched, first occurrence first
 //                3. the others, first occurrence first: into a free slot of their set, else in the
 //                   place of a victim, else, or if admission refuses, into a transit slot
+//                (the choices in hot do not depend on warm: so all choose, then all move, each in
+//                order, and what the next ones need is loaded meanwhile)
 //     sink:      a row leaving hot goes to warm; warm's victim, or the row itself, to the log
 
 #include <cstdint>
@@ -123,11 +125,15 @@ class GroupDirectory {
   void mark_warm(const PlaceBatch& batch);
   void touch_hits(const PlaceBatch& batch);
   void empty_transit(const PlaceBatch& batch, uint32_t over);
-  void place_miss(const PlaceBatch& batch, uint32_t miss, uint32_t over, uint64_t& spare);
+  void age_ticks();
+  void choose_slot(const PlaceBatch& batch, uint32_t miss, uint32_t over, uint64_t& spare);
+  void name_slot(const PlaceBatch& batch, uint32_t miss);
+  void move_up(const PlaceBatch& batch, uint32_t miss);
   Slot sink(Key key, uint32_t word, Slot source, uint32_t step);
 
   const Policy* policy_;
   std::vector<uint32_t> features_;  // of cached tables of this group
+  uint64_t most_rows_;
   Slot transit_base_;
   DirectoryView hot_, warm_;
   Transit transit_;
@@ -139,6 +145,9 @@ class GroupDirectory {
   uint32_t* misses_;        // (most_rows) rows, by first occurrence
   Key* miss_keys_;          // (most_rows) of misses_[i]
   Slot* warm_slot_;         // (most_rows) of misses_[i], or kNoSlot
+  Slot* victim_slots_;      // (most_rows) hot slot of the victim of misses_[i], or kNoSlot
+  Key* victim_keys_;        // (most_rows) of victims, once name_slot() was called
+  uint32_t* victim_words_;  // (most_rows)
   uint32_t* expired_miss_;  // (transit slots) 1 + index into misses_ of an expired row that returns
   Move* moves_;             // (3 most_rows + 2 transit slots): a miss and its two victims; a row
                             // that leaves transit and its victim

@@ -57,12 +57,14 @@ struct GroupTier {
     std::memcpy(record + hot.weight_stride, state(slot), hot.state_stride);
   }
   void prefetch_hot(Slot slot) const {
+    __builtin_prefetch(hot_flags + slot, 1);
     const std::byte* at = weights(slot);
     for (uint32_t b = 0; b < hot.weight_stride; b += 64) __builtin_prefetch(at + b);
     if (hot.state_stride > 0) __builtin_prefetch(state(slot));
   }
 
   void prefetch_warm(Slot slot) const {
+    __builtin_prefetch(warm_flags + slot, 1);
     const std::byte* at = warm_record(slot);
     for (uint32_t b = 0; b < record_bytes; b += 64) __builtin_prefetch(at + b);
   }

@@ -67,14 +67,19 @@ template <typename P>
 HOST_DEVICE uint32_t first_to_go(const DirectoryView& view, uint32_t set, uint32_t ways,
                                  uint32_t step) {
   const uint32_t* words = slot_words(view, set);
-  uint64_t first = ~uint64_t{0};
+  constexpr uint32_t kLast = ~0u;
+  uint32_t ranks[kWays], least = kLast, first = kWays;
   for (uint32_t way = 0; way < kWays; ++way) {
-    if ((ways >> way & 1) == 0) continue;
-    const uint64_t rank = P::rank({way, words[way], set, step}, set_words(view, set));
-    const uint64_t ranked = rank << 32 | way;
-    if (ranked < first) first = ranked;
+    ranks[way] = P::rank({way, words[way], set, step}, set_words(view, set));
   }
-  return static_cast<uint32_t>(first);
+  for (uint32_t no = ~ways; no != 0; no &= no - 1) ranks[lowest_bit(no)] = kLast;
+  for (uint32_t way = 0; way < kWays; ++way) least = ranks[way] < least ? ranks[way] : least;
+  if (least == kLast) return lowest_bit(ways);
+  for (uint32_t way = 0; way < kWays; ++way) {
+    const uint32_t candidate = ranks[way] == least ? way : kWays;
+    first = candidate < first ? candidate : first;
+  }
+  return first;
 }
 
 template <typename P>

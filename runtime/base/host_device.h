@@ -8,3 +8,18 @@
 #else
 #define HOST_DEVICE
 #endif
+
+#include <cstdint>
+
+namespace rowtide {
+
+// The number of the lowest bit that is set.  REQUIRES: one is.
+HOST_DEVICE inline uint32_t lowest_bit(uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<uint32_t>(__ffs(static_cast<int>(bits)) - 1);
+#else
+  return static_cast<uint32_t>(__builtin_ctz(bits));
+#endif
+}
+
+}  // namespace rowtide
