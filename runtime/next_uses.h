@@ -64,6 +64,8 @@ class NextUses {
     }
   }
 
+  static uint64_t hash(Key key) { return mix64(key * 0x9E3779B97F4A7C15ull); }
+
  private:
   // 18 bits of the step, 6 of how far the entry lies behind its home, 8 of the key's hash, 32 of
   // 1 + the row's index in its batch: fresh memory is empty.
@@ -72,7 +74,6 @@ class NextUses {
   static constexpr uint32_t kSteps = 1 << 18;  // above twice the longest window
   static constexpr uint64_t kFar = 63;         // as far or farther: its key tells
 
-  static uint64_t hash(Key key) { return mix64(key * 0x9E3779B97F4A7C15ull); }
   static uint64_t pack(uint32_t step, uint32_t row, Key key, uint64_t behind) {
     return (uint64_t{step % kSteps} << 6 | std::min(behind, kFar)) << 40 |
            (hash(key) & 0xFF) << 32 | (row + 1);
