@@ -102,7 +102,7 @@ class Runtime::Engine {
   bool take_placement();
   void drop_unloaded();
   void save_placement();
-  uint64_t shape_number() const;
+  bool put_back(Key key, uint32_t word, Place place);
   uint8_t& flags_of(uint32_t group, Place place, Slot slot);
 
   // The mover (engine_mover.cc).

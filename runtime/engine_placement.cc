@@ -1,14 +1,15 @@
 // What the tiers hold when a runtime opens, and what is remembered of them when it closes.
 //
 // Resident rows always come back from the log.  The others do if the last writer closed the runtime
-// and the tiers have the same shape: the directories were saved as they lay in memory, and one pass
-// over the log, the one that brings resident rows, fills the slots.  By I3 this changes no bit; a
-// placement that is missing, older than the last commit or damaged is left alone.
+// under the same policy: the keys and words of its sets were saved, and one pass over the log, the
+// one that brings resident rows, fills their slots.  By I3 this changes no bit; a placement that is
+// missing, older than the last commit or damaged is left alone.
 
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/engine.h"
 
@@ -18,23 +19,15 @@ namespace {
 // A pass over a log this many times larger than the tiers takes longer than it saves.
 constexpr uint64_t kMostPasses = 16;
 
-}  // namespace
+// The saved placement: a first cell of the policy's hash and the last tick, then one for each row.
+struct Cell {
+  uint64_t key = 0;
+  uint32_t word = 0;
+  uint32_t place = 0;
+};
+static_assert(sizeof(Cell) == 16, "Cell is on disk: do not change it");
 
-// Of all that the meaning of the saved directories depends on.
-uint64_t Runtime::Engine::shape_number() const {
-  std::string shape(layout_.policy->name);
-  const auto add = [&](uint64_t number) { shape += ' ' + std::to_string(number); };
-  for (const GroupLayout& group : layout_.groups) {
-    for (uint64_t n : {group.weight_bytes, group.state_bytes, group.hot_sets, group.warm_sets}) {
-      add(n);
-    }
-  }
-  for (const TableLayout& table : layout_.tables) {
-    for (uint64_t n : {uint64_t{table.id}, table.rows, uint64_t{table.group}}) add(n);
-    shape += table.resident ? " resident" : "";
-  }
-  return XXH3_64bits(shape.data(), shape.size());
-}
+}  // namespace
 
 uint8_t& Runtime::Engine::flags_of(uint32_t group, Place place, Slot slot) {
   return (place == Place::kHot ? tiers_[group].hot_flags : tiers_[group].warm_flags)[slot];
@@ -42,37 +35,56 @@ uint8_t& Runtime::Engine::flags_of(uint32_t group, Place place, Slot slot) {
 
 void Runtime::Engine::save_placement() {
   if (store_ == nullptr || store_->last_commit().epoch == 0) return;
-  std::vector<uint64_t> head = {shape_number()};
-  for (const GroupDirectory& directory : directories_) head.push_back(directory.tick());
-  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(head))};
-  for (GroupDirectory& directory : directories_) {
-    for (const auto& part : directory.memory()) parts.push_back(part);
+  Cell head{.key = XXH3_64bits(layout_.policy->name.data(), layout_.policy->name.size())};
+  uint64_t rows = 0;
+  for (const GroupDirectory& directory : directories_) {
+    head.word = std::max(head.word, directory.tick());
+    directory.for_each_word([&](Key, uint32_t, Place) { ++rows; });
   }
-  const Status status = store_->save_hints(parts);
-  if (!status.ok() && options_.log) {
-    options_.log("placement was not saved, the tiers fill anew: " + status.to_string());
+  const Status saved = store_->save_hints((rows + 1) * sizeof(Cell), [&](const auto& append) {
+    Status status;
+    const auto add = [&](const Cell& cell) {
+      if (status.ok()) status = append(std::as_bytes(std::span(&cell, 1)));
+    };
+    add(head);
+    for (const GroupDirectory& directory : directories_) {
+      directory.for_each_word([&](Key key, uint32_t word, Place place) {
+        add({.key = key, .word = word, .place = static_cast<uint32_t>(place)});
+      });
+    }
+    return status;
+  });
+  if (!saved.ok() && options_.log) {
+    options_.log("placement was not saved, the tiers fill anew: " + saved.to_string());
   }
 }
 
+// Puts rows back; their slots are void until their records are here.
 bool Runtime::Engine::take_placement() {
-  std::vector<uint64_t> head(1 + directories_.size());
-  std::vector<std::span<std::byte>> parts = {std::as_writable_bytes(std::span(head))};
-  for (GroupDirectory& directory : directories_) {
-    for (const auto& part : directory.memory()) parts.push_back(part);
-  }
-  if (!store_->take_hints(parts)) return false;
-  if (head[0] != shape_number()) {
-    for (const auto& part : parts) std::fill(part.begin(), part.end(), std::byte{0});
-    return false;
-  }
-  for (uint32_t g = 0; g < directories_.size(); ++g) {
-    directories_[g].resume(static_cast<uint32_t>(head[1 + g]));
-    directories_[g].keep_rows([&](Key, Place place, Slot slot) {
-      flags_of(g, place, slot) = kVoid;  // until its record is here
-      return true;
-    });
-  }
-  return true;
+  bool first = true, ours = false;
+  uint64_t rows = 0;
+  store_->take_hints([&](std::span<const std::byte> bytes) {
+    for (; bytes.size() >= sizeof(Cell); bytes = bytes.subspan(sizeof(Cell))) {
+      Cell cell;
+      std::memcpy(&cell, bytes.data(), sizeof cell);
+      if (std::exchange(first, false)) {
+        const std::string_view policy = layout_.policy->name;
+        ours = cell.key == XXH3_64bits(policy.data(), policy.size());
+        for (GroupDirectory& directory : directories_) directory.resume(ours ? cell.word : 0);
+      } else if (ours) {
+        rows += put_back(cell.key, cell.word, static_cast<Place>(cell.place));
+      }
+    }
+  });
+  return rows > 0;
+}
+
+bool Runtime::Engine::put_back(Key key, uint32_t word, Place place) {
+  const TableLayout* table = table_of_key(key);
+  if (table == nullptr || table->resident || row_of(key) >= table->rows) return false;
+  const Slot slot = directories_[table->group].put_back(key, word, place);
+  if (slot != kNoSlot) flags_of(table->group, place, slot) = kVoid;
+  return slot != kNoSlot;
 }
 
 Status Runtime::Engine::load_rows() {
@@ -117,7 +129,7 @@ void Runtime::Engine::load_row(Key key, const std::byte* record) {
 void Runtime::Engine::drop_unloaded() {
   uint64_t hot = 0, warm = 0;
   for (uint32_t g = 0; g < directories_.size(); ++g) {
-    directories_[g].keep_rows([&](Key, Place place, Slot slot) {
+    directories_[g].keep_rows([&](Place place, Slot slot) {
       uint8_t& flags = flags_of(g, place, slot);
       const bool loaded = flags == 0;
       flags = 0;

@@ -306,24 +306,14 @@ void GroupDirectory::foresee(std::span<const Key> keys, uint32_t step) {
   }
 }
 
-std::vector<std::span<std::byte>> GroupDirectory::memory() {
-  std::vector<std::span<std::byte>> parts;
-  for (const DirectoryView* view : {&hot_, &warm_}) {
-    const uint64_t slots = uint64_t{view->sets} * kWays;
-    const auto add = [&](auto* array, uint64_t count) {
-      parts.push_back(std::as_writable_bytes(std::span(array, count)));
-    };
-    add(view->tags, slots);
-    add(view->keys, slots);
-    add(view->words, slots);
-    add(view->set_words, uint64_t{view->sets} * view->set_word_count);
-  }
-  return parts;
-}
-
-void GroupDirectory::resume(uint32_t tick) {
-  tick_ = tick;
-  for (const DirectoryView* view : {&hot_, &warm_}) policy_->resume(*view, tick);
+Slot GroupDirectory::put_back(Key key, uint32_t word, Place place) {
+  const DirectoryView& view = place == Place::kHot ? hot_ : warm_;
+  const uint32_t set = view.sets == 0 ? 0 : view.set_of(key);
+  const uint32_t free = view.sets == 0 ? 0 : directory_free(view, set);
+  if (free == 0) return kNoSlot;
+  const Slot slot = set * kWays + static_cast<Slot>(std::countr_zero(free));
+  directory_put(view, slot, key, policy_->resumed(word, tick_), kNoStep);
+  return slot;
 }
 
 GroupDirectory::Address GroupDirectory::find(Key key) const {

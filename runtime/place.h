@@ -91,18 +91,26 @@ class GroupDirectory {
       if (warm_.tags[s] != kFreeTag) visit(warm_.keys[s], static_cast<Slot>(s));
     }
   }
-  // The directories as memory, to be saved and filled again: whatever is in transit is left out.
-  // After it was filled, resume(); rows are then dropped one by one if keep(key, place, slot) says
-  // no.
-  std::vector<std::span<std::byte>> memory();
+  // Rows of sets as they are saved and come back: visit(key, word, place), in slot order.
+  template <typename Visit>
+  void for_each_word(Visit&& visit) const {
+    for (const auto& [place, view] : {std::pair{Place::kHot, &hot_}, {Place::kWarm, &warm_}}) {
+      for (uint64_t s = 0; s < uint64_t{view->sets} * kWays; ++s) {
+        if (view->tags[s] != kFreeTag) visit(view->keys[s], view->words[s], place);
+      }
+    }
+  }
   uint32_t tick() const { return tick_; }
-  void resume(uint32_t tick);
+  void resume(uint32_t tick) { tick_ = tick; }
+  // Where the row stands now; kNoSlot if its set is full.  REQUIRES: it stands nowhere.
+  Slot put_back(Key key, uint32_t word, Place place);
+  // Takes rows out of the sets again.
   template <typename Keep>
   void keep_rows(Keep&& keep) {
     for (const auto& [place, view] : {std::pair{Place::kHot, &hot_}, {Place::kWarm, &warm_}}) {
       for (uint64_t s = 0; s < uint64_t{view->sets} * kWays; ++s) {
-        if (view->tags[s] == kFreeTag || keep(view->keys[s], place, static_cast<Slot>(s))) continue;
-        directory_take(*view, static_cast<Slot>(s));
+        const Slot slot = static_cast<Slot>(s);
+        if (view->tags[s] != kFreeTag && !keep(place, slot)) directory_take(*view, slot);
       }
     }
   }

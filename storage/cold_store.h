@@ -162,11 +162,13 @@ class ColdStore {
 
   // What the caller may lose and would like to find at the next open (which rows were in memory):
   // one file beside the commits, which counts for the last commit only and for one open.
-  // Errors of saving: kIo, kNoSpace; then there is none.
-  virtual Status save_hints(std::span<const std::span<const std::byte>> parts) = 0;
-  // Fills the parts, which are zeros, and removes the file.  False: there is none of that many
-  // bytes for the last commit, or it does not verify; the parts are zeros then.
-  virtual bool take_hints(std::span<const std::span<std::byte>> parts) = 0;
+  // produce() appends its `bytes` piece by piece.  Errors: kIo, kNoSpace; then there is none.
+  using Append = std::function<Status(std::span<const std::byte>)>;
+  virtual Status save_hints(uint64_t bytes,
+                            const std::function<Status(const Append&)>& produce) = 0;
+  // Hands them over in pieces of a multiple of 16 bytes, but for the last, and removes the file.
+  // Nothing if there are none of the last commit, or they do not verify.
+  virtual void take_hints(const std::function<void(std::span<const std::byte>)>& visit) = 0;
 
   // Not a failure to have: the last write error since the last call, cleared.
   virtual Status take_write_error() = 0;

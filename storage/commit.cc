@@ -153,14 +153,14 @@ Status LogStore::settle() {
   return {};
 }
 
-Status LogStore::save_hints(std::span<const std::span<const std::byte>> parts) {
+Status LogStore::save_hints(uint64_t bytes, const std::function<Status(const Append&)>& produce) {
   if (options_.read_only) return {Code::kInvalid, "a store opened read-only saves no hints"};
-  ROWTIDE_TRY(log_->make_commit_room(HintsFile::bytes(parts)));
-  return store_files_.hints().write(parts);
+  ROWTIDE_TRY(log_->make_commit_room(HintsFile::kBeside + bytes));
+  return store_files_.hints().write(bytes, produce);
 }
 
-bool LogStore::take_hints(std::span<const std::span<std::byte>> parts) {
-  return !options_.read_only && store_files_.hints().take(parts);
+void LogStore::take_hints(const std::function<void(std::span<const std::byte>)>& visit) {
+  if (!options_.read_only) store_files_.hints().take(visit);
 }
 
 // The commit is on the disk: lets go what only older ones needed.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,9 +41,18 @@ class FileSystem {
   virtual Status release(int file, uint64_t offset, uint64_t bytes) = 0;
 
   virtual Result<std::vector<std::byte>> read_file(const std::string& path) = 0;  // kNotFound
-  // Writes the parts back to back as a new file and syncs it.  kNoSpace.
+  // Makes a new file of all that `produce` appends, piece by piece, and syncs it.  kNoSpace, or the
+  // error of produce.
+  using Append = std::function<Status(std::span<const std::byte>)>;
   virtual Status write_file(const std::string& path,
-                            std::span<const std::span<const std::byte>> parts) = 0;
+                            const std::function<Status(const Append&)>& produce) = 0;
+  // The same of parts, back to back.
+  Status write_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
+    return write_file(path, [&](const Append& append) -> Status {
+      for (const auto& part : parts) ROWTIDE_TRY(append(part));
+      return {};
+    });
+  }
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
   virtual Status sync_directory(const std::string& path) = 0;

@@ -1,71 +1,111 @@
 #include "storage/hints.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "storage/record.h"
 
 namespace rowtide::storage {
+namespace {
 
-uint64_t HintsFile::bytes(std::span<const std::span<const std::byte>> parts) {
-  uint64_t bytes = sizeof(HintsHeader);
-  for (const auto& part : parts) bytes += part.size();
-  return bytes;
-}
-
-// The header of a file that holds these parts.
-template <typename Parts>
-HintsHeader HintsFile::header_of(const Parts& parts) const {
-  HintsHeader header = header_;
-  for (const auto& part : parts) header.bytes += part.size();
-  header.checksum = header_checksum(header);
-  for (const auto& part : parts) {
-    header.checksum = checksum_of(part.data(), part.size(), header.checksum);
+// Gathers what is appended into blocks, and passes them on.
+class Blocks {
+ public:
+  explicit Blocks(const FileSystem::Append& append) : append_(append) {
+    block_.reserve(HintsFile::kBlock);
   }
-  return header;
+  Status add(std::span<const std::byte> part) {
+    while (!part.empty()) {
+      const size_t room = std::min(part.size(), HintsFile::kBlock - block_.size());
+      block_.insert(block_.end(), part.begin(), part.begin() + static_cast<ptrdiff_t>(room));
+      part = part.subspan(room);
+      bytes_ += room;
+      if (block_.size() == HintsFile::kBlock) ROWTIDE_TRY(flush());
+    }
+    return {};
+  }
+  Status flush() {
+    checksum_ = checksum_of(block_.data(), block_.size(), checksum_);
+    ROWTIDE_TRY(append_(block_));
+    block_.clear();
+    return {};
+  }
+  bool empty() const { return block_.empty(); }
+  uint64_t bytes() const { return bytes_; }
+  uint64_t checksum() const { return checksum_; }
+
+ private:
+  const FileSystem::Append& append_;
+  std::vector<std::byte> block_;
+  uint64_t bytes_ = 0, checksum_ = 0;
+};
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
 }
 
-Status HintsFile::write(std::span<const std::span<const std::byte>> parts) {
-  const HintsHeader header = header_of(parts);
-  std::vector<std::span<const std::byte>> all = {std::as_bytes(std::span(&header, 1))};
-  all.insert(all.end(), parts.begin(), parts.end());
+}  // namespace
+
+Status HintsFile::write(uint64_t bytes, const std::function<Status(const Append&)>& produce) {
   const std::string made = path() + ".new";
-  Status status = files_->write_file(made, all);
+  Status status = write_new(made, bytes, produce);
   if (status.ok()) status = files_->rename(made, path());
   if (status.ok()) status = files_->sync_directory(directory_);
   if (!status.ok()) (void)files_->remove(made).ok();
   return status;
 }
 
-bool HintsFile::take(std::span<const std::span<std::byte>> parts) {
-  const bool whole = read(parts);
-  (void)files_->remove(path()).ok();
-  return whole;
+Status HintsFile::write_new(const std::string& made, uint64_t bytes,
+                            const std::function<Status(const Append&)>& produce) {
+  HintsHeader header{.store = store_, .epoch = epoch_, .bytes = bytes};
+  header.checksum = header_checksum(header);
+  return files_->write_file(made, [&](const Append& append) -> Status {
+    ROWTIDE_TRY(append(bytes_of(header)));
+    Blocks blocks(append);
+    ROWTIDE_TRY(produce([&](std::span<const std::byte> part) { return blocks.add(part); }));
+    if (!blocks.empty()) ROWTIDE_TRY(blocks.flush());
+    ROWTIDE_CHECK(blocks.bytes() == bytes);
+    return append(bytes_of(blocks.checksum()));
+  });
 }
 
-bool HintsFile::read(std::span<const std::span<std::byte>> parts) {
+// Looked at twice: nothing is handed over before all was verified.
+void HintsFile::take(const Visit& visit) {
   auto file = files_->open(path(), false, false, nullptr);
-  if (!file.ok()) return false;
-  HintsHeader header;
-  Status status = files_->read_at(*file, 0, std::as_writable_bytes(std::span(&header, 1)));
+  if (!file.ok()) return;
   uint64_t bytes = 0;
-  for (const auto& part : parts) bytes += part.size();
-  uint64_t at = sizeof header;
-  const auto size = files_->size(*file);
-  bool whole = status.ok() && size.ok() && *size == at + bytes && header.store == header_.store &&
-               header.epoch == header_.epoch;
-  for (const auto& part : parts) {
-    if (!whole) break;
-    whole = files_->read_at(*file, at, part).ok();
-    at += part.size();
-  }
+  if (verify(*file, &bytes)) (void)for_each_block(*file, bytes, visit).ok();
   files_->close(*file);
-  if (!whole && at == sizeof header) return false;
-  const HintsHeader wanted = header_of(parts);
-  if (whole && std::memcmp(&header, &wanted, sizeof header) == 0) return true;
-  for (const auto& part : parts) std::fill(part.begin(), part.end(), std::byte{0});
-  return false;
+  (void)files_->remove(path()).ok();
+}
+
+bool HintsFile::verify(int file, uint64_t* bytes) {
+  HintsHeader header;
+  const auto size = files_->size(file);
+  if (!size.ok() || *size < kBeside) return false;
+  if (!files_->read_at(file, 0, std::as_writable_bytes(std::span(&header, 1))).ok()) return false;
+  if (!intact(header) || header.store != store_ || header.epoch != epoch_) return false;
+  if (header.bytes != *size - kBeside) return false;
+  uint64_t checksum = 0, wanted = 0;
+  const Status status = for_each_block(file, header.bytes, [&](std::span<const std::byte> block) {
+    checksum = checksum_of(block.data(), block.size(), checksum);
+  });
+  if (!status.ok()) return false;
+  const auto at_end = std::as_writable_bytes(std::span(&wanted, 1));
+  if (!files_->read_at(file, sizeof header + header.bytes, at_end).ok()) return false;
+  *bytes = header.bytes;
+  return checksum == wanted;
+}
+
+Status HintsFile::for_each_block(int file, uint64_t bytes, const Visit& visit) {
+  std::vector<std::byte> block(kBlock);
+  for (uint64_t at = 0; at < bytes; at += kBlock) {
+    const std::span<std::byte> part(block.data(), std::min<uint64_t>(kBlock, bytes - at));
+    ROWTIDE_TRY(files_->read_at(file, sizeof(HintsHeader) + at, part));
+    visit(part);
+  }
+  return {};
 }
 
 }  // namespace rowtide::storage

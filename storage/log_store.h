@@ -54,8 +54,8 @@ class LogStore final : public ColdStore {
   Status commit(const CommitContent& content) override;
   Status scan(
       const std::function<Status(Key, uint32_t, std::span<const std::byte>)>& visit) override;
-  Status save_hints(std::span<const std::span<const std::byte>> parts) override;
-  bool take_hints(std::span<const std::span<std::byte>> parts) override;
+  Status save_hints(uint64_t bytes, const std::function<Status(const Append&)>& produce) override;
+  void take_hints(const std::function<void(std::span<const std::byte>)>& visit) override;
   Status take_write_error() override;
   ColdStoreStats stats() const override;
   const char* engine_name() const override { return router_->name(); }

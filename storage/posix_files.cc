@@ -157,11 +157,13 @@ class PosixFileSystem final : public FileSystem {
     return bytes;
   }
 
+  using FileSystem::write_file;
   Status write_file(const std::string& path,
-                    std::span<const std::span<const std::byte>> parts) override {
+                    const std::function<Status(const Append&)>& produce) override {
     const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
     if (file.fd < 0) return failed("cannot make", path, errno);
-    for (const auto& part : parts) ROWTIDE_TRY(write_all(file.fd, path, part));
+    ROWTIDE_TRY(
+        produce([&](std::span<const std::byte> part) { return write_all(file.fd, path, part); }));
     if (::fsync(file.fd) != 0) return failed("cannot sync", path, errno);
     return {};
   }

@@ -29,12 +29,7 @@ constexpr Policy make_policy(std::string_view name) {
           [](const DirectoryView& view, uint32_t by) {
             for (uint32_t set = 0; set < view.sets; ++set) age_set<P>(view, set, by);
           },
-      .resume =
-          [](const DirectoryView& view, uint32_t tick) {
-            for (uint64_t slot = 0; slot < uint64_t{view.sets} * kWays; ++slot) {
-              view.words[slot] = P::resumed(view.words[slot], tick);
-            }
-          },
+      .resumed = P::resumed,
   };
 }
 

@@ -42,8 +42,8 @@ struct Policy {
   // Lowers all ticks by `by`, the order within each set kept.  The caller lowers its own tick as
   // well, about every 2^30 ticks, and before it reaches 2^31.
   void (*age)(const DirectoryView&, uint32_t by);
-  // The slots were saved by another process: steps count from 0 again, `tick` is the last tick.
-  void (*resume)(const DirectoryView&, uint32_t tick);
+  // What a word of another process becomes: steps count from 0 again, `tick` is the last tick.
+  uint32_t (*resumed)(uint32_t word, uint32_t tick);
 };
 
 // Null if there is none of that name.  The names of all policies, in alphabetical order.

@@ -73,7 +73,11 @@ class OneSet {
     tick_ -= by;
   }
 
-  void resume() { policy_->resume(view(), tick_); }
+  void resume() {
+    for (uint32_t way = 0; way < kWays; ++way) {
+      view().words[way] = policy_->resumed(view().words[way], tick_);
+    }
+  }
 
   const DirectoryView& view() const { return directory_.view; }
   const Policy& policy() const { return *policy_; }

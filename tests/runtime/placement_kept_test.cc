@@ -107,9 +107,28 @@ TEST_P(PlacementKeptTest, I8_ADamagedOneIsLeftAlone) {
   }
 }
 
-TEST_P(PlacementKeptTest, I8_OtherBudgetsStartEmpty) {
+TEST_P(PlacementKeptTest, I8_OtherBudgetsTakeWhatFits) {
   live();
   set_budgets(m_.options, 90000, 30000);
+  uint64_t found = 0, never = 0;
+  EXPECT_EQ(go_on(&found), never_stopped(&never));
+  EXPECT_TRUE(restored()) << log_;
+  EXPECT_GE(found, never * 80 / 100);
+}
+
+TEST_P(PlacementKeptTest, I8_AnotherPolicyStartsEmpty) {
+  live();
+  m_.options.policy = GetParam() == "lru" ? "lookahead" : "lru";
+  set_budgets(m_.options, 60000, 60000);
+  uint64_t found = 0, never = 0;
+  EXPECT_EQ(go_on(&found), never_stopped(&never));
+  EXPECT_FALSE(restored()) << log_;
+}
+
+TEST_P(PlacementKeptTest, I8_RowsOfTablesThatBecameResidentAreNotPutBack) {
+  live();
+  for (TableOptions& table : m_.options.tables) table.placement = Placement::kResident;
+  m_.options.hbm_bytes = m_.options.ddr_bytes = 64 << 20;
   uint64_t found = 0, never = 0;
   EXPECT_EQ(go_on(&found), never_stopped(&never));
   EXPECT_FALSE(restored()) << log_;

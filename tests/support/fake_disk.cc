@@ -230,18 +230,19 @@ Result<std::vector<std::byte>> FakeDisk::read_file(const std::string& path) {
 }
 
 Status FakeDisk::write_file(const std::string& path,
-                            std::span<const std::span<const std::byte>> parts) {
+                            const std::function<Status(const Append&)>& produce) {
   if (!change()) return io_error(path);
   changed_names(names_);
   auto inode = names_[path] = std::make_shared<Inode>();
   uint64_t offset = 0;
-  for (const auto& part : parts) {
+  ROWTIDE_TRY(produce([&](std::span<const std::byte> part) -> Status {
     if (!room_for(*inode, offset, part.size())) {
       return {Code::kNoSpace, "cannot write " + path + ": no space left on the fake disk"};
     }
     write(*inode, offset, part);
     offset += part.size();
-  }
+    return {};
+  }));
   if (!change() || chance(faults.sync_error)) return io_error(path);
   sync(*inode);
   return {};

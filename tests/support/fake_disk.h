@@ -56,8 +56,9 @@ class FakeDisk final : public FileSystem {
   Status allocate(int file, uint64_t offset, uint64_t bytes) override;
   Status release(int file, uint64_t offset, uint64_t bytes) override;
   Result<std::vector<std::byte>> read_file(const std::string& path) override;
+  using FileSystem::write_file;
   Status write_file(const std::string& path,
-                    std::span<const std::span<const std::byte>> parts) override;
+                    const std::function<Status(const Append&)>& produce) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
