@@ -181,6 +181,9 @@ Stats Runtime::Engine::stats() {
     stats.ssd_tier.bytes_budget = store.bytes_budget;
     stats.rows_read_from_ssd = store.reads + store.reads_joined;
     stats.rows_on_ssd = store.rows;
+    for (uint32_t t = 0; t < layout_.tables.size(); ++t) {
+      stats.tables[t].rows_on_ssd = store.table_rows[layout_.tables[t].id];
+    }
     stats.io_engine = store_->engine_name();
     stats.file_system = store_->file_system();
     return {};

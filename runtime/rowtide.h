@@ -192,6 +192,7 @@ struct TableStats {
   std::string name;
   TierHits hbm, ddr, ssd, fresh;  // fresh: never written before; the four sum to the look-ups
   bool resident = false;
+  uint64_t rows_on_ssd = 0;  // ever written to the log
 };
 struct TierStats {
   uint64_t rows_in = 0;  // records that moved in

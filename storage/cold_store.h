@@ -88,6 +88,7 @@ struct ColdStoreStats {
   uint64_t reads = 0, read_bytes = 0;                 // reads of the device
   uint64_t reads_joined = 0, reads_buffered = 0;      // served by another's page; by the buffer
   uint64_t rows = 0;                                  // distinct keys ever written and visible
+  std::vector<uint64_t> table_rows;                   // the same by table id, if tables were given
   uint64_t bytes_used = 0, bytes_budget = 0;          // on SSD
   uint64_t ddr_used = 0, ddr_reserved = 0;            // index, buffers, liveness
   uint64_t commits = 0;

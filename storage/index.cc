@@ -46,6 +46,8 @@ Result<Index> Index::create(const KeyDomain& domain, uint64_t rows, uint64_t rec
   auto arena = HostArena::reserve(index.shape_.bytes(), "the index of the cold store");
   if (!arena.ok()) return arena.status();
   index.arena_ = std::move(*arena);
+  index.domain_ = &domain;
+  index.table_rows_.resize(domain.table_count());
   index.domain_bits_ = domain.bits();
   index.domain_mask_ = domain.bits() == 64 ? ~uint64_t{0} : (uint64_t{1} << domain.bits()) - 1;
   index.entry_bits_ = static_cast<uint32_t>(index.shape_.rest_bits + 1 + index.shape_.record_bits);
@@ -158,6 +160,7 @@ bool Index::set(uint64_t number, uint64_t record) {
   }
   if (rows_ >= most_rows_ || !place(home, record)) return false;
   ++rows_;
+  if (!table_rows_.empty()) ++table_rows_[domain_->table_of_number(number)];
   return true;
 }
 
@@ -193,6 +196,7 @@ void Index::clear() {
   if (rows_ == 0) return;  // the arena is zeroed and untouched: keep it so
   std::memset(arena_.bytes(), 0, arena_.size());
   rows_ = 0;
+  std::ranges::fill(table_rows_, 0);
   strays_.clear();
 }
 

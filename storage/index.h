@@ -38,7 +38,7 @@ struct IndexShape {
 
 class Index {
  public:
-  // Errors: kNoSpace.
+  // The domain must outlive it.  Errors: kNoSpace.
   static Result<Index> create(const KeyDomain& domain, uint64_t rows, uint64_t records);
 
   // The record of a key, or kNoRecord.  REQUIRES (all calls): the domain contains the key.
@@ -49,6 +49,8 @@ class Index {
   void clear();
 
   uint64_t rows() const { return rows_; }
+  // By table id, if the domain has tables.
+  const std::vector<uint64_t>& table_rows() const { return table_rows_; }
   uint64_t reserved_bytes() const { return shape_.bytes(); }
 
  private:
@@ -80,6 +82,8 @@ class Index {
   uint32_t entry_bits_ = 0;
   Entry entry_mask_ = 0, record_mask_ = 0;
   uint64_t rows_ = 0, most_rows_ = 0;
+  const KeyDomain* domain_ = nullptr;
+  std::vector<uint64_t> table_rows_;
   uint32_t turn_ = 0;  // which entry moves next
   // Entries for which no room was found after many moves; in practice empty.
   std::vector<std::pair<Home, uint64_t>> strays_;

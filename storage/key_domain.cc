@@ -19,4 +19,12 @@ KeyDomain::KeyDomain(std::span<const TableRows> tables) {
   bits_ = std::max<int>(1, std::bit_width(rows > 0 ? rows - 1 : 0));
 }
 
+// The last table that begins at or before the number; tables without rows begin where the next
+// does.
+uint32_t KeyDomain::table_of_number(uint64_t number) const {
+  if (tables_.empty()) return table_of(number);
+  const auto next = std::ranges::upper_bound(tables_, number, {}, &Table::base);
+  return static_cast<uint32_t>(next - tables_.begin()) - 1;
+}
+
 }  // namespace rowtide::storage

@@ -27,7 +27,9 @@ class KeyDomain {
   uint64_t number(Key key) const {
     return tables_.empty() ? key : tables_[table_of(key)].base + row_of(key);
   }
-  int bits() const { return bits_; }  // every number is below 2^bits
+  uint32_t table_of_number(uint64_t number) const;
+  size_t table_count() const { return tables_.size(); }  // 0: the open domain
+  int bits() const { return bits_; }                     // every number is below 2^bits
 
  private:
   struct Table {

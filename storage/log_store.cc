@@ -294,6 +294,7 @@ ColdStoreStats LogStore::stats() const {
   stats.reads_joined = reads_->joined();
   stats.reads_buffered = reads_->buffered();
   stats.rows = index_->rows();
+  stats.table_rows = index_->table_rows();
   stats.bytes_used = log_->bytes_used();
   stats.bytes_budget = log_->bytes_budget();
   stats.ddr_reserved = index_->reserved_bytes() + segments_->reserved_bytes() +

@@ -63,19 +63,20 @@ Failure plan(const PlanArguments& arguments) {
   return {};
 }
 
-void print_tables(const Config& config) {
-  std::printf("%-12s %16s %6s %10s %16s %8s\n", "table", "rows", "width", "precision", "optimizer",
-              "mapping");
-  for (const TableConfig& table : config.model.tables) {
-    std::printf("%-12s %16llu %6llu %10s %16s %8s\n", table.name.c_str(),
+void print_tables(const Config& config, const Stats& stats) {
+  std::printf("%-12s %16s %16s %6s %10s %16s %8s\n", "table", "rows", "ever written", "width",
+              "precision", "optimizer", "mapping");
+  for (size_t t = 0; t < config.model.tables.size(); ++t) {
+    const TableConfig& table = config.model.tables[t];
+    std::printf("%-12s %16llu %16llu %6llu %10s %16s %8s\n", table.name.c_str(),
                 static_cast<unsigned long long>(table.rows),
+                static_cast<unsigned long long>(stats.tables[t].rows_on_ssd),
                 static_cast<unsigned long long>(table.width), table.precision.c_str(),
                 table.optimizer.c_str(), table.mapping.c_str());
   }
 }
 
-void print_store(const TrainedModel& model) {
-  const Stats stats = model.runtime->stats();
+void print_store(const TrainedModel& model, const Stats& stats) {
   std::printf("\n");
   std::printf("  %-14s%llu, the last after step %llu\n", "commits",
               static_cast<unsigned long long>(model.runtime->commits()),
@@ -134,8 +135,9 @@ Failure inspect(const InspectArguments& arguments) {
     if (Failure failure = print_row(*model, row); !failure.ok()) return failure;
   }
   if (!arguments.digest && arguments.rows.empty()) {
-    print_tables(model->config);
-    print_store(*model);
+    const Stats stats = model->runtime->stats();
+    print_tables(model->config, stats);
+    print_store(*model, stats);
     std::printf("  %-14sthe last commit opens; --digest also reads and checks every row\n",
                 "health");
   }

@@ -64,6 +64,7 @@ TEST_F(StatsTest, HitsByTierSumToTheLookUpsOfEachTableUnderEveryPolicyAndAdmissi
 
       const Stats stats = runtime->stats();
       const auto expected = lookups_of(model, 120);
+      uint64_t rows_on_ssd = 0;
       Lookups all, sum = sum_of(stats.hbm, stats.ddr, stats.ssd, stats.fresh);
       for (size_t t = 0; t < expected.size(); ++t) {
         const TableStats& table = stats.tables[t];
@@ -71,6 +72,8 @@ TEST_F(StatsTest, HitsByTierSumToTheLookUpsOfEachTableUnderEveryPolicyAndAdmissi
         EXPECT_EQ(by_tier.all, expected[t].all) << policy << ", " << table.name;
         EXPECT_EQ(by_tier.distinct, expected[t].distinct) << policy << ", " << table.name;
         EXPECT_EQ(table.resident, t == 0);
+        EXPECT_LE(table.rows_on_ssd, table.fresh.unique_hits);
+        rows_on_ssd += table.rows_on_ssd;
         if (t == 0) {
           EXPECT_EQ(table.ddr.hits + table.ssd.hits, 0u);
         }
@@ -82,6 +85,8 @@ TEST_F(StatsTest, HitsByTierSumToTheLookUpsOfEachTableUnderEveryPolicyAndAdmissi
       EXPECT_GT(stats.hbm.hits, 0u) << policy;
       EXPECT_GT(stats.ddr.hits, 0u) << policy;
       EXPECT_GT(stats.ssd.hits, 0u) << policy;
+      EXPECT_EQ(stats.rows_on_ssd, rows_on_ssd);
+      EXPECT_GT(rows_on_ssd, 0u);
       EXPECT_LE(stats.rows_on_ssd, stats.fresh.unique_hits);
       // Nothing is twice in hot or warm: what came in and did not leave is what is there.
       EXPECT_GE(stats.hbm_tier.rows_in, stats.ddr_tier.rows_in);
