@@ -10,10 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/host_arena.h"
+#include "bench/raw_reads.h"
 #include "storage/cold_store.h"
-#include "storage/file_system.h"
-#include "storage/io_queue.h"
 #include "storage/layout.h"
 
 namespace rowtide {
@@ -101,11 +99,11 @@ class Bench {
     const Clock::time_point begin = Clock::now();
     while (seconds_since(begin) < options_.seconds || cold_.values.size() < 3) {
       ROWTIDE_TRY(cold_round());
-      ROWTIDE_TRY(raw_round());
+      const auto raw = raw_reads_->run(kRound);
+      if (!raw.ok()) return raw.status();
+      raw_.values.push_back(*raw);
     }
     print();
-    raw_queue_.reset();
-    files_->close(file_);
     return {};
   }
 
@@ -137,26 +135,22 @@ class Bench {
 
   // Raw reads take the pages of a random record's place.
   Status open_raw() {
-    files_ = storage::posix_file_system();
-    bool direct = false;
-    auto file = files_->open(options_.directory + "/LOG", false, false, &direct);
-    if (!file.ok()) return file.status();
-    file_ = *file;
-    auto size = files_->size(file_);
-    if (!size.ok()) return size.status();
     const auto layout = storage::Layout::of(store_options_, 0);
     if (!layout.ok()) return layout.status();
-    type_ = layout->types[0];
-    segment_bytes_ = layout->segment_bytes;
-    segments_ = (*size - storage::kPageBytes) / segment_bytes_;
     raw_bytes_ = layout->read_bytes;
-    auto queue = storage::make_queue(store_options_.engine, options_.in_flight, {});
-    if (!queue.ok()) return queue.status();
-    raw_queue_ = std::move(*queue);
-    auto memory = HostArena::reserve(uint64_t{options_.in_flight} * raw_bytes_, "raw reads");
-    if (!memory.ok()) return memory.status();
-    raw_memory_ = std::move(*memory);
     out_.resize(kBatch * options_.payload);
+    auto raw = RawReads::open(
+        options_.directory + "/LOG", store_options_.engine, options_.in_flight, raw_bytes_,
+        [type = layout->types[0], segment_bytes = layout->segment_bytes](
+            std::mt19937_64& random, uint64_t file_bytes) -> RawReads::Range {
+          const uint64_t segments = (file_bytes - storage::kPageBytes) / segment_bytes;
+          const auto record = static_cast<uint32_t>(random() % type.slots);
+          const uint32_t from = storage::page_down(type.offset_of(record));
+          const uint32_t to = storage::page_up(type.offset_of(record) + type.bytes);
+          return {storage::kPageBytes + random() % segments * segment_bytes + from, to - from};
+        });
+    if (!raw.ok()) return raw.status();
+    raw_reads_.emplace(std::move(*raw));
     return {};
   }
 
@@ -196,34 +190,6 @@ class Bench {
     return {};
   }
 
-  Status raw_round() {
-    const Clock::time_point begin = Clock::now();
-    std::vector<storage::IoDone> done;
-    uint64_t reads = 0, in_flight = 0;
-    const auto submit = [&](uint64_t slot) {
-      const auto record = static_cast<uint32_t>(random_() % type_.slots);
-      const uint32_t from = storage::page_down(type_.offset_of(record));
-      const uint32_t to = storage::page_up(type_.offset_of(record) + type_.bytes);
-      raw_queue_->submit({storage::IoKind::kRead, file_,
-                          storage::kPageBytes + random_() % segments_ * segment_bytes_ + from,
-                          raw_memory_.bytes() + slot * raw_bytes_, to - from, slot});
-      ++in_flight;
-    };
-    for (uint32_t slot = 0; slot < options_.in_flight; ++slot) submit(slot);
-    while (in_flight > 0) {
-      done.clear();
-      raw_queue_->poll(true, done);
-      in_flight -= done.size();
-      for (const auto& ended : done) {
-        if (ended.result < 0) return {Code::kIo, "a raw read failed"};
-        ++reads;
-        if (seconds_since(begin) < kRound) submit(ended.ticket);
-      }
-    }
-    raw_.values.push_back(static_cast<double>(reads) / seconds_since(begin));
-    return {};
-  }
-
   void print() {
     const ColdStoreStats stats = store_->stats();
     std::printf(
@@ -250,13 +216,8 @@ class Bench {
   std::vector<ColdStore::Done> done_;
   std::vector<Key> keys_ = std::vector<Key>(kBatch);
   std::mt19937_64 random_{1};
-  std::unique_ptr<storage::FileSystem> files_;
-  std::unique_ptr<storage::IoQueue> raw_queue_;
-  HostArena raw_memory_;
-  int file_ = -1;
-  storage::RecordType type_;
-  uint32_t raw_bytes_ = 0, segment_bytes_ = 0;
-  uint64_t segments_ = 0;
+  std::optional<RawReads> raw_reads_;
+  uint32_t raw_bytes_ = 0;
   Figure cold_, raw_;
   double append_ns_ = 0, start_ns_ = 0, amplification_ = 0;
   uint64_t appends_ = 0, starts_ = 0;

@@ -179,6 +179,7 @@ Stats Runtime::Engine::stats() {
     stats.ssd_tier.rows_in = store.records_appended;
     stats.ssd_tier.bytes_used = store.bytes_used;
     stats.ssd_tier.bytes_budget = store.bytes_budget;
+    stats.ssd_reads = store.reads;
     stats.rows_read_from_ssd = store.reads + store.reads_joined;
     stats.rows_on_ssd = store.rows;
     for (uint32_t t = 0; t < layout_.tables.size(); ++t) {

@@ -210,6 +210,7 @@ struct Stats {
   uint64_t placed_lowered = 0;  // batches for which P was lowered to fit
   uint64_t transit_rows = 0;    // rows that went through transit slots
   uint64_t rows_read_from_ssd = 0;
+  uint64_t ssd_reads = 0;  // of the device: rows on one page may share one
   uint64_t rows_on_ssd = 0;
   double stall_s = 0;  // forward waited for its rows
   double place_s = 0, fetch_s = 0, forward_s = 0, apply_s = 0, commit_s = 0, evaluate_s = 0;
