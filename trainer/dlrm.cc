@@ -280,4 +280,8 @@ uint64_t Dlrm::predict_bytes(const DlrmOptions& options) {
   return check_dlrm_options(options).ok() ? lay_dlrm(options, nullptr).bytes : 0;
 }
 
+uint64_t Dlrm::predict_tensor_bytes(const DlrmOptions& options) {
+  return check_dlrm_options(options).ok() ? lay_dlrm(options, nullptr).kept_bytes : 0;
+}
+
 }  // namespace rowtide

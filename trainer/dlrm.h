@@ -64,8 +64,9 @@ class Dlrm {
   virtual std::vector<DenseTensor> gradients() = 0;  // for checks
   virtual uint64_t steps() const = 0;                // updates done; Adam's t
   virtual void set_steps(uint64_t steps) = 0;
-  // Bytes that it holds for these options, for plans.
+  // Bytes that it holds for these options, and those of them that tensors() names, for plans.
   static uint64_t predict_bytes(const DlrmOptions& options);
+  static uint64_t predict_tensor_bytes(const DlrmOptions& options);
 };
 
 }  // namespace rowtide

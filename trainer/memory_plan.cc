@@ -80,6 +80,10 @@ Plan plan_run(const Config& config, const std::string& directory) {
     plan.lines.push_back({"process", what, bytes});
   };
   add("dense part", Dlrm::predict_bytes(dlrm_options(config)));
+  // The runtime keeps the arrays of the last commit, and so does its store.
+  if (plan.ssd_bytes > 0) {
+    add("dense part in the last commit", 2 * Dlrm::predict_tensor_bytes(dlrm_options(config)));
+  }
   add("pooled embeddings and their gradient", pooled_bytes(config));
   add("batches that wait", batch_bytes(config));
   add("reader", reader_bytes(config));

@@ -192,11 +192,9 @@ Failure TrainLoop::step() {
 Failure TrainLoop::learn(Pending& pending, float rate) {
   const uint64_t samples = pending.samples;
   const size_t pooled = samples * config_.model.tables.size() * config_.model.dim;
-  {
-    const WaitWatch::Wait wait(watch_, "the trainer waits for rows from the tiers below");
-    ROWTIDE_TRY_PART(Part::kRuntime,
-                     pending.step->forward({.pooled = std::span(pooled_.data(), pooled)}));
-  }
+  // Of a long wait for rows the runtime says more than the watch could.
+  ROWTIDE_TRY_PART(Part::kRuntime,
+                   pending.step->forward({.pooled = std::span(pooled_.data(), pooled)}));
   {
     const Timer timer(stages_[Stage::kDense]);
     model_.dense->forward(samples, pending.dense.data(), pooled_.data(), logits_.data());

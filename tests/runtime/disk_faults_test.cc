@@ -81,9 +81,6 @@ TEST_F(DiskFaultsTest, I6_AVoidRowThatIsDroppedOrPushedOutLeavesTheLogsRecord) {
 }
 
 TEST_F(DiskFaultsTest, I6_ADiskThatOnlyFailsIsAnErrorByNameAndTheStepGoesOnOnceItWorks) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "mends the fake disk while the mover uses it";
-#endif
   RuntimeOptions o = options(1 << 20, 1024);
   std::vector<std::string> said;
   std::mutex mutex;

@@ -20,11 +20,27 @@
 
 namespace rowtide::storage {
 
+// A number that a test may change while another thread uses the disk.
+template <typename T>
+class Setting {
+ public:
+  Setting(T value) : value_(value) {}  // NOLINT: it stands for its value
+  Setting(const Setting& other) : value_(T{other}) {}
+  Setting& operator=(const Setting& other) {
+    value_.store(other, std::memory_order_relaxed);
+    return *this;
+  }
+  operator T() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<T> value_;
+};
+
 struct DiskFaults {
-  double delay = 0;           // that a request in flight does not end with this poll
-  double short_transfer = 0;  // that only some pages of it are moved
-  double read_error = 0, write_error = 0, sync_error = 0;
-  uint64_t capacity = ~uint64_t{0};  // bytes of all files together
+  Setting<double> delay = 0.0;           // that a request in flight does not end with this poll
+  Setting<double> short_transfer = 0.0;  // that only some pages of it are moved
+  Setting<double> read_error = 0.0, write_error = 0.0, sync_error = 0.0;
+  Setting<uint64_t> capacity = ~uint64_t{0};  // bytes of all files together
 };
 
 class FakeDisk final : public FileSystem {
