@@ -14,7 +14,7 @@ DATA ?=#          a Criteo file of your own for make demo (DEMO_ROWS: rows of it
 # The one list of Debian packages that building, testing and the demo need.
 PACKAGES := g++ make clang-format libtbb-dev libnuma-dev libjemalloc-dev liburing-dev libhdf5-dev \
   libdnnl-dev libcli11-dev libtomlplusplus-dev libspdlog-dev libfmt-dev nlohmann-json3-dev \
-  libxxhash-dev zlib1g-dev libisal-dev libgtest-dev libbenchmark-dev
+  libxxhash-dev zlib1g-dev libisal-dev libgtest-dev libbenchmark-dev xz-utils
 
 Q   := $(if $(filter 1,$V),,@)
 OUT := build/$(strip $(MODE))
@@ -103,16 +103,18 @@ layers: ## Fail if a folder includes a folder above it
 	  grep -vE '"($(subst $() $(),|,$(strip $d $(may.$d))))(/|$$)' && bad=1;) \
 	  [ $$bad = 0 ] || { echo "a folder includes a floor above it (see FLOORS in the Makefile)"; exit 1; }
 
-HEADERS = $(shell git ls-files -co --exclude-standard '*.h')
+FIND    := find runtime kernels storage trainer tests bench
+HEADERS  = $(shell $(FIND) -name '*.h')
+SOURCES  = $(FIND) '(' -name '*.h' -o -name '*.cc' -o -name '*.cu' ')'
 NEEDS_CUDA := runtime/base/gpu/gpu.h tests/support/cuda_on_cpu/%
 headers: ## Fail if a header does not compile alone
 	@printf '%s\n' $(filter-out $(NEEDS_CUDA),$(HEADERS)) | xargs -P 2 -I{} sh -c \
 	  'echo "#include \"{}\"" | $(CXX) $(CXXFLAGS) -fsyntax-only -x c++ - || { echo "{} does not compile alone"; exit 255; }'
 
 format: ## Format the sources in place
-	@git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' | xargs clang-format -i
+	@$(SOURCES) | xargs clang-format -i
 format-check:
-	@git ls-files -co --exclude-standard '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
+	@$(SOURCES) | xargs clang-format --dry-run --Werror
 
 check: layers headers format-check ## Floors, stand-alone headers, formatting
 	@echo "check: floors, headers and formatting are in order"
@@ -126,9 +128,10 @@ deps: ## Install the missing Debian packages (root or sudo), or say which
 	echo "installing $$(echo $$missing)"; \
 	$$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run $$line -qq >/dev/null
 
+TABLE := awk -F '|' '{ printf "  %-28s%s\n", $$1, $$2 }'
 help: ## This page
-	@echo "Targets:"; sed -nE 's/^([a-z][a-z-]*):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
-	@echo "Knobs:"; sed -nE 's/^([A-Z_]+) *\?= *([^#]*)# *(.*)/  \1=\2|\3/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@echo "Targets:"; sed -nE 's/^([a-z][a-z-]*):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | $(TABLE)
+	@echo "Knobs:"; sed -nE 's/^([A-Z_]+) *\?= *([^#]*)# *(.*)/\1=\2|\3/p' $(MAKEFILE_LIST) | $(TABLE)
 
 demo: ## Train a model larger than its memory, and prove the result exact
 	@$(MAKE) --no-print-directory deps

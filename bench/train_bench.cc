@@ -22,7 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr uint32_t kTables = 26;
 constexpr uint32_t kDenseFeatures = 13;
-constexpr uint32_t kKnownBatches = 16;
 constexpr double kTurn = 2;  // seconds
 
 struct Options {
@@ -31,6 +30,7 @@ struct Options {
   uint64_t rows = 200000;
   double alpha = 1.05, seconds = 10, hot = 0.1, ssd_share = 0;
   int threads = 0;
+  uint32_t known = 16, placed = 4;
   uint32_t batches = 0;  // 64, or 256 with the SSD in play
 };
 
@@ -58,6 +58,10 @@ bool parse(int argc, char** argv, Options& o) {
       o.store = value;
     else if (flag == "--ssd-share")
       o.ssd_share = std::atof(value.c_str());
+    else if (flag == "--known")
+      o.known = static_cast<uint32_t>(std::atoi(value.c_str()));
+    else if (flag == "--placed")
+      o.placed = static_cast<uint32_t>(std::atoi(value.c_str()));
     else if (flag == "--batches")
       o.batches = static_cast<uint32_t>(std::atoi(value.c_str()));
     else
@@ -140,7 +144,8 @@ RuntimeOptions runtime_options(const Options& o, Tiers tiers, uint64_t rows) {
   r.max_ids = o.model.max_samples * kTables;
   r.threads = o.threads;
   r.policy = o.policy;
-  r.known_batches = kKnownBatches;
+  r.known_batches = o.known;
+  r.placed_batches = o.placed;
   r.gradient_parts = 0;
   const uint64_t record = o.model.dim * 4 + 4;
   const double all = static_cast<double>(o.rows * kTables * record);
@@ -188,7 +193,7 @@ class Trainer {
   }
 
   void step() {
-    while (flights_.size() <= kKnownBatches) submit();
+    while (flights_.size() <= o_.known) submit();
     const Sample& batch = batches_[done_++ % batches_.size()];
     Step step = std::move(flights_.front());
     flights_.pop_front();
@@ -311,9 +316,9 @@ void print_device(const Options& o, const Named& run, std::vector<double> raw) {
 void print(const Options& o, const std::vector<Named>& runs, const std::vector<double>& raw) {
   std::printf(
       "{\"bench\":\"train\",\"model\":\"%s\",\"batch\":%llu,\"rows\":%llu,\"alpha\":%g,\"hot\":%g,"
-      "\"ssd_share\":%g",
+      "\"ssd_share\":%g,\"known\":%u,\"placed\":%u",
       o.name.c_str(), static_cast<unsigned long long>(o.model.max_samples),
-      static_cast<unsigned long long>(o.rows), o.alpha, o.hot, o.ssd_share);
+      static_cast<unsigned long long>(o.rows), o.alpha, o.hot, o.ssd_share, o.known, o.placed);
   for (const Named& run : runs) {
     print_run(o, run, quantile(runs[0].samples_per_s, 0.5));
     if (!raw.empty() && &run != &runs[0]) print_device(o, run, raw);
