@@ -4,7 +4,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := all
 
-MODE ?= release#  release | debug | asan | tsan: one folder of objects each
+MODE ?= release#  release, debug, asan or tsan: one folder of objects each
 CUDA ?= auto#     1, 0, or auto: nvcc compiles the .cu files if it is here
 T    ?= *#        which tests, e.g. make test T='*Directory*'
 SLOW ?= 0#        1: also the tests with Slow in their name
