@@ -212,7 +212,7 @@ Status count_rows(const RuntimeOptions& o, Layout& layout) {
     }
     group.transit_slots = static_cast<uint32_t>(needed > kWays ? needed - kWays : 0);
     // One more than an evaluation needs: rows by key pass through it, also while one is open.
-    group.eval_slots = group.most_rows > 0 ? static_cast<uint32_t>(group.most_rows) + 1 : 0;
+    group.eval_slots = group.cached_rows > 0 ? static_cast<uint32_t>(group.most_rows) + 1 : 0;
     group.hot_sets = group.most_rows > 0 ? 1 : 0;
   }
   return {};

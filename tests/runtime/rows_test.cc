@@ -131,5 +131,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{Precision::kFp32, OptimizerKind::kAdagrad, Placement::kResident}),
     [](const auto& info) { return std::to_string(info.index); });
 
+// A table that no feature names, alone with its record size: it has no sets and no batch's slots.
+TEST(RowsOfAloneTableTest, AreReadWrittenAndCommittedToo) {
+  const ScratchDirectory directory;
+  RuntimeOptions o = one_table(directory / "store", 400, 5);
+  o.tables.push_back({.name = "alone", .rows = 1000, .width = 7, .placement = Placement::kCached});
+  set_budgets(o, 0, 6000);
+  std::string digest;
+  {
+    PairedRuntime paired(o);
+    paired.train(one_hot(range(0, 60)));
+    paired.check_row(1, 999);
+    const std::vector<float> weights(7, 2.5f), state(paired.plain().row(1, 0).size() - 7, 1.5f);
+    const int64_t rows[] = {3};
+    ASSERT_TRUE(paired->write_rows(1, rows, weights, state).ok());
+    paired.plain().write(1, 3, weights, state);
+    paired.check_row(1, 3);
+    paired.check_row(1, 4);
+    paired.check_digest();
+    ASSERT_TRUE(paired->commit({}).ok());
+    digest = digest_of(paired.runtime());
+  }
+  EXPECT_EQ(digest_of(*open_or_fail(o)), digest);
+}
+
 }  // namespace
 }  // namespace rowtide
