@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include "runtime/base/signals.h"
 #include "runtime/engine.h"
 #include "runtime/stopwatch.h"
 
@@ -7,6 +8,7 @@ namespace rowtide {
 
 void Runtime::Engine::run_mover() {
   pthread_setname_np(pthread_self(), "rowtide-mover");
+  leave_signals_to_others();
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (request_ != nullptr) {

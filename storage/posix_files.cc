@@ -49,6 +49,16 @@ struct flock byte_lock(short type, uint64_t byte) {
   return lock;
 }
 
+// A call that a signal interrupts is made again.
+template <typename Call>
+int uninterrupted(Call&& call) {
+  int result;
+  do {
+    result = call();
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 class PosixFileSystem final : public FileSystem {
  public:
   Status make_directory(const std::string& path) override {
@@ -127,18 +137,17 @@ class PosixFileSystem final : public FileSystem {
 
   Status allocate(int file, uint64_t offset, uint64_t bytes) override {
     const auto from = static_cast<off_t>(offset), length = static_cast<off_t>(bytes);
-    if (::fallocate(file, 0, from, length) == 0) return {};
+    if (uninterrupted([&] { return ::fallocate(file, 0, from, length); }) == 0) return {};
     if (errno != EOPNOTSUPP) return failed("cannot allocate", std::to_string(bytes), errno);
     if (auto now = size(file); now.ok() && *now >= offset + bytes) return {};
-    if (::ftruncate(file, from + length) == 0) return {};
+    if (uninterrupted([&] { return ::ftruncate(file, from + length); }) == 0) return {};
     return failed("cannot grow to", std::to_string(offset + bytes), errno);
   }
 
   Status release(int file, uint64_t offset, uint64_t bytes) override {
-    if (::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                    static_cast<off_t>(bytes)) == 0) {
-      return {};
-    }
+    const auto from = static_cast<off_t>(offset), length = static_cast<off_t>(bytes);
+    const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    if (uninterrupted([&] { return ::fallocate(file, punch, from, length); }) == 0) return {};
     return failed("cannot give back", std::to_string(bytes) + " bytes", errno);
   }
 
@@ -164,7 +173,8 @@ class PosixFileSystem final : public FileSystem {
     if (file.fd < 0) return failed("cannot make", path, errno);
     ROWTIDE_TRY(
         produce([&](std::span<const std::byte> part) { return write_all(file.fd, path, part); }));
-    if (::fsync(file.fd) != 0) return failed("cannot sync", path, errno);
+    if (uninterrupted([&] { return ::fsync(file.fd); }) != 0)
+      return failed("cannot sync", path, errno);
     return {};
   }
 
@@ -181,7 +191,8 @@ class PosixFileSystem final : public FileSystem {
   Status sync_directory(const std::string& path) override {
     const Descriptor directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (directory.fd < 0) return failed("cannot open", path, errno);
-    if (::fsync(directory.fd) != 0) return failed("cannot sync the directory", path, errno);
+    if (uninterrupted([&] { return ::fsync(directory.fd); }) != 0)
+      return failed("cannot sync the directory", path, errno);
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/base/signals.h"
 #include "storage/io_queue.h"
 
 namespace rowtide::storage {
@@ -73,6 +74,7 @@ class ThreadQueue final : public IoQueue {
 
  private:
   void work() {
+    leave_signals_to_others();
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [this] { return stop_ || count_ > 0; });

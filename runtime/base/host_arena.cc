@@ -30,11 +30,25 @@ uint64_t meminfo_available() {
   return ~uint64_t{0};
 }
 
+// The value of a line "name value" of a file; 0: there is none.
+uint64_t named_number_in(const char* path, const std::string& wanted) {
+  std::ifstream file(path);
+  std::string name;
+  uint64_t value = 0;
+  while (file >> name >> value) {
+    if (name == wanted) return value;
+  }
+  return 0;
+}
+
+// Pages of files that were not used of late count as used, but go when memory is asked for.
 uint64_t cgroup_available() {
   const uint64_t none = ~uint64_t{0};
   const uint64_t limit = number_in("/sys/fs/cgroup/memory.max", none);
+  if (limit == none) return none;
   const uint64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
-  return limit == none ? none : limit - std::min(limit, used);
+  const uint64_t files = named_number_in("/sys/fs/cgroup/memory.stat", "inactive_file");
+  return limit - std::min(limit, used - std::min(used, files));
 }
 
 }  // namespace
