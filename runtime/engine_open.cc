@@ -87,10 +87,15 @@ Status Runtime::Engine::reserve() {
     const auto largest =
         std::max_element(plan.lines.begin(), plan.lines.end(),
                          [](const PlanLine& a, const PlanLine& b) { return a.bytes < b.bytes; });
+    const TableLayout& table = *std::max_element(
+        layout_.tables.begin(), layout_.tables.end(), [](const auto& a, const auto& b) {
+          return a.rows * a.format.record_bytes() < b.rows * b.format.record_bytes();
+        });
     return {Code::kNoSpace, "the tables need " + std::to_string(need) + " bytes of host memory (" +
                                 std::to_string(plan.hbm_bytes) + " hot, " +
                                 std::to_string(plan.ddr_bytes) + " warm and buffers; most of all " +
-                                largest->what + ", " + std::to_string(largest->bytes) + "), " +
+                                largest->what + ", " + std::to_string(largest->bytes) +
+                                "; the largest table is " + table.name + "), " +
                                 std::to_string(there) + " are there"};
   }
   auto hbm = HostArena::reserve(layout_.plan.hbm_bytes, "the hot tier");

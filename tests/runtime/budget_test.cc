@@ -1,8 +1,12 @@
 // I7: budgets are hard.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "runtime/base/host_arena.h"
@@ -191,6 +195,78 @@ TEST(BudgetTest, MemoryThatCannotBeHadIsAnErrorThatNamesIt) {
   EXPECT_EQ(status.code(), Code::kNoSpace);
   EXPECT_TRUE(contains(status.message(), std::to_string(Runtime::plan(o).hbm_bytes)));
   EXPECT_TRUE(contains(status.message(), "are there")) << status.message();
+  EXPECT_TRUE(contains(status.message(), "table is vast")) << status.message();
+}
+
+// The process's address space, in bytes.
+uint64_t mapped_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0;
+  file >> pages;
+  return pages * 4096;
+}
+
+TEST(BudgetTest, BytesReportedAreThoseAllocated) {
+  ScratchDirectory directory;
+  RuntimeOptions o = one_table(directory / "store", uint64_t{1} << 30, 64);
+  o.hbm_bytes = available_host_bytes() / 4;
+  o.ddr_bytes = available_host_bytes() / 3;
+  o.ssd[0].bytes = uint64_t{1} << 36;
+  const uint64_t before = mapped_bytes();
+  auto runtime = open_or_fail(o);
+  const uint64_t grown = mapped_bytes() - before;
+  const Stats stats = runtime->stats();
+  const uint64_t reported = stats.hbm_tier.bytes_used + stats.ddr_tier.bytes_used;
+  // Beside them: stacks of threads, and the address space that allocators ask for ahead.
+  constexpr uint64_t kStacks = 160 << 20;
+  EXPECT_GE(grown, reported - reported / 100);
+  EXPECT_LE(grown, reported + reported / 100 + kStacks);
+  EXPECT_GE(reported, (o.hbm_bytes + o.ddr_bytes) / 100 * 97);
+}
+
+// Ends the process, with 0 if `test` says true under the limit.  For children of a test.
+template <typename Test>
+void exit_under_limit(int resource, uint64_t limit, Test&& test) {
+  const rlimit limits = {limit, limit};
+  setrlimit(static_cast<__rlimit_resource_t>(resource), &limits);
+  std::_Exit(test() ? 0 : 1);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+TEST(BudgetTest, ALimitOfTheProcessIsAnErrorThatNamesBytes) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // this process has threads
+  if (kSanitized) GTEST_SKIP() << "sanitizers need all of the address space";
+  ScratchDirectory directory;
+  RuntimeOptions o = one_table(directory / "store", uint64_t{1} << 30, 64);
+  o.hbm_bytes = uint64_t{2} << 30;
+  o.ddr_bytes = uint64_t{2} << 30;
+  o.ssd[0].bytes = uint64_t{1} << 34;
+  const auto refused = [&] {
+    const Status status = Runtime::open(o).status();
+    std::fprintf(stderr, "%s\n", status.to_string().c_str());
+    return status.code() == Code::kNoSpace;
+  };
+  EXPECT_EXIT(exit_under_limit(RLIMIT_AS, uint64_t{1} << 30, refused), testing::ExitedWithCode(0),
+              "needs [0-9]+ bytes");
+}
+
+TEST(BudgetTest, NoLockedMemoryIsNeeded) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // this process has threads
+  ScratchDirectory directory;
+  RuntimeOptions o = one_table(directory / "store", 1000);
+  set_budgets(o, 0, 6000);
+  const auto trains = [&] {
+    PairedRuntime paired(o);
+    for (int64_t n = 0; n < 6; ++n) paired.train(one_hot(range(n * 60, n * 60 + 60)));
+    const bool committed = paired->commit({}).ok();
+    return committed && digest_of(paired.runtime()) == paired.plain().digest();
+  };
+  EXPECT_EXIT(exit_under_limit(RLIMIT_MEMLOCK, 0, trains), testing::ExitedWithCode(0), "");
 }
 
 TEST(BudgetTest, BothArenasTogetherMustFitTheMachine) {
