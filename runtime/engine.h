@@ -107,6 +107,7 @@ class Runtime::Engine {
 
   // The mover (engine_mover.cc).
   void run_mover();
+  PlaceBatch place_batch(uint32_t step);
   void prepare(uint32_t step);  // occurrences, and the P with which the batch fits
   void place(uint32_t step, uint32_t window_end);
   void move_window(const KnownBatch& placing, uint32_t window_end);

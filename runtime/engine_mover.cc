@@ -68,6 +68,16 @@ Status Runtime::Engine::run_request(const Request& request) {
   return request_status_;
 }
 
+PlaceBatch Runtime::Engine::place_batch(uint32_t step) {
+  const PlacedBatch& placed = placed_of(step);
+  return {.step = step,
+          .known = &known_of(step),
+          .occurrence_begin = placed.occurrence_begin,
+          .slots = placed.slots,
+          .found = placed.found,
+          .refused = placed.refused};
+}
+
 // All that can be done before the steps that place must wait for have ended.
 void Runtime::Engine::prepare(uint32_t step) {
   Stopwatch watch(&place_s_);
@@ -79,12 +89,7 @@ void Runtime::Engine::prepare(uint32_t step) {
   const uint32_t floor = layout_.open_steps - 1;
   for (uint32_t p = layout_.placed;; --p) {
     const uint32_t over = step > p ? step - p : 0;
-    const PlaceBatch batch = {.step = step,
-                              .known = &known,
-                              .occurrence_begin = placed.occurrence_begin,
-                              .slots = placed.slots,
-                              .found = placed.found,
-                              .refused = placed.refused};
+    const PlaceBatch batch = place_batch(step);
     uint64_t missing = 0;
     for (uint32_t g = 0; g < directories_.size(); ++g) {
       if (directories_[g].probe(batch, over)) continue;
@@ -148,12 +153,7 @@ void Runtime::Engine::place(uint32_t step, uint32_t window_end) {
       });
     }
     if (placed.status.ok()) {
-      const PlaceBatch batch = {.step = step,
-                                .known = &known,
-                                .occurrence_begin = placed.occurrence_begin,
-                                .slots = placed.slots,
-                                .found = placed.found,
-                                .refused = placed.refused};
+      const PlaceBatch batch = place_batch(step);
       for (uint32_t g = 0; g < directories_.size(); ++g) {
         moves_[g] = {.moves = directories_[g].place(batch, over)};
       }
