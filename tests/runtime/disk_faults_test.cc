@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <optional>
 
 #include "tests/support/fake_disk_scope.h"
 #include "tests/support/numbers.h"
@@ -44,7 +45,25 @@ class DiskFaultsTest : public testing::Test {
     return first;
   }
 
+  static ToyBatch batch_at(int64_t n) { return one_hot(range(n * 64, n * 64 + 64)); }
+  // Trains steps *n, *n + 1, ... of ever new rows, calling `before` each, until a forward fails.
+  // That step is then the n-th and waits in refused_.
+  template <typename Before>
+  Status train_until_refused(PairedRuntime& paired, int64_t* n, Before&& before) {
+    for (; *n < 400; ++*n) {
+      before();
+      const ToyBatch batch = batch_at(*n);
+      refused_ = paired.submit(batch);
+      PlainValues out = paired.plain().shaped(batch.view(), 0);
+      if (Status status = refused_->forward(out.out()); !status.ok()) return status;
+      paired.forward(*refused_, batch);
+      paired.apply(*refused_, batch);
+    }
+    return {};
+  }
+
   FakeDiskScope scope_{1};
+  std::optional<Step> refused_;  // must not outlive its runtime
 };
 
 TEST_F(DiskFaultsTest, I6_AFailedReadFailsTheStepByNameAndTheRowIsReadAgain) {
@@ -109,25 +128,123 @@ TEST_F(DiskFaultsTest, I6_ADiskThatOnlyFailsIsAnErrorByNameAndTheStepGoesOnOnceI
   paired.check_digest();
 }
 
-TEST_F(DiskFaultsTest, I6_ALogThatIsFullSaysSoWithNumbersAndLosesNothing) {
+TEST_F(DiskFaultsTest, I6_ALogThatIsFullSaysSoWithNumbersAndALargerOneGoesOnFromTheCommit) {
   RuntimeOptions o = options(1 << 20, 1024);
   o.ssd[0].bytes = 24 << 20;
   set_budgets(o);
-  PairedRuntime paired(o);
-  Status full;
-  int64_t n = 0;
-  for (; n < 400 && full.ok(); ++n) {
-    const ToyBatch batch = one_hot(range(n * 64, n * 64 + 64));
-    Step step = paired.submit(batch);
-    PlainValues out = paired.plain().shaped(batch.view(), 0);
-    full = step.forward(out.out());
-    if (full.ok()) paired.apply(step, batch);
+  PlainTables committed(o);
+  int64_t steps_committed = 0;
+  {
+    PairedRuntime paired(o);
+    int64_t n = 0;
+    const Status full = train_until_refused(paired, &n, [&] {
+      if (n != 30) return;
+      ASSERT_TRUE(paired->commit({}).ok());
+      committed = paired.plain();
+      steps_committed = n;
+    });
+    EXPECT_EQ(full.code(), Code::kNoSpace);
+    EXPECT_TRUE(contains(full.message(), "the log is full")) << full.to_string();
+    const Stats stats = paired->stats();  // are there also now
+    EXPECT_EQ(stats.steps, static_cast<uint64_t>(n));
+    EXPECT_GT(stats.ssd_tier.bytes_used, 0u);
+    refused_->drop();
+    EXPECT_EQ(paired->commit({}).code(), Code::kNoSpace);
   }
-  EXPECT_EQ(full.code(), Code::kNoSpace);
-  EXPECT_TRUE(contains(full.message(), "the log is full")) << full.to_string();
-  const Stats stats = paired->stats();  // are there also now
-  EXPECT_EQ(stats.steps, static_cast<uint64_t>(n - 1));
-  EXPECT_GT(stats.ssd_tier.bytes_used, 0u);
+  ASSERT_GT(steps_committed, 0);
+  scope_.disk.crash();
+  o.ssd[0].bytes = 64 << 20;
+  set_budgets(o);
+  PairedRuntime paired(o);
+  paired.plain() = committed;
+  paired.check_digest();
+  for (int64_t n = steps_committed; n < 60; ++n) paired.train(batch_at(n));
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I6_AFullDiskIsAnErrorByNameAndTheStepGoesOnOnceThereIsRoom) {
+  PairedRuntime paired(options(1 << 20, 1024));
+  scope_.disk.faults.capacity = 8 << 20;
+  for (int64_t n = 0, times = 0; times < 3; ++times) {  // it fills up again and again
+    const Status full = train_until_refused(paired, &n, [] {});
+    EXPECT_EQ(full.code(), Code::kNoSpace);
+    EXPECT_TRUE(contains(full.message(), "store/LOG: no space left")) << full.to_string();
+    EXPECT_EQ(paired->stats().steps, static_cast<uint64_t>(n + times));
+    EXPECT_EQ(paired->digest().status().code(), Code::kNoSpace);
+    scope_.disk.faults.capacity = (16 << 20) + (times << 23);
+    Step same = std::move(*refused_);  // the step that was refused, with all its rows
+    paired.forward(same, batch_at(n));
+    paired.apply(same, batch_at(n++));
+    paired.train(batch_at(3));  // rows of long ago; one step more than n
+    paired.evaluate(batch_at(1));
+    paired.check_digest();
+  }
+}
+
+// Steps go on while the commit waits for room, and the commit that comes at last has them all.
+TEST_F(DiskFaultsTest, I8_ACommitOnAFullDiskIsRefusedAndTheOneBeforeStaysWhole) {
+  for (const bool crashes : {false, true}) {
+    for (const uint64_t pages : {0, 8, 9, 10}) {  // none; the arrays take 9, the manifest 1
+      FakeDiskScope scope(1);
+      RuntimeOptions o = options();
+      const std::vector<CommitArray> arrays = {
+          {"dense/w", "uint8", {33000}, std::vector<std::byte>(33000)}};
+      std::string digest;
+      {
+        PairedRuntime paired(o);
+        paired.train(batch_at(0));
+        ASSERT_TRUE(paired->commit({}).ok());
+        digest = digest_of(paired.runtime());
+        paired.train(batch_at(1));
+        paired->stats();  // the mover rests
+        scope.disk.faults.capacity = scope.disk.bytes_taken() + pages * 4096;
+        const Status refused = paired->commit(arrays);
+        EXPECT_EQ(refused.code(), pages < 10 ? Code::kNoSpace : Code::kOk) << refused.to_string();
+        paired.train(batch_at(2));
+        EXPECT_EQ(paired->commits(), pages < 10 ? 1u : 2u);
+        paired.check_digest();
+        if (pages == 10) continue;
+        if (!crashes) {
+          scope.disk.faults.capacity = ~uint64_t{0};
+          const Status status = paired->commit(arrays);
+          ASSERT_TRUE(status.ok()) << status.to_string();
+          digest = digest_of(paired.runtime());
+        }
+        paired.train(batch_at(3));
+      }
+      scope.disk.crash();
+      auto runtime = open_or_fail(o);
+      ASSERT_NE(runtime, nullptr);
+      EXPECT_EQ(runtime->arrays().size(), crashes ? 0u : 1u);
+      EXPECT_EQ(digest_of(*runtime), digest);
+    }
+  }
+}
+
+TEST_F(DiskFaultsTest, I6_RowsOfACommitThatTheFullDiskRefusedAreAppendedByTheNext) {
+  RuntimeOptions o = one_table("store", 4000, 128);
+  set_budgets(o, 1 << 20, 2 << 20);  // 2.1 MB of rows: none goes down before the commit
+  std::string digest;
+  {
+    PairedRuntime paired(o);
+    scope_.disk.faults.capacity = 512 << 10;
+    for (int64_t n = 0; n < 62; ++n) paired.train(batch_at(n));
+    ASSERT_EQ(paired->stats().ssd_tier.rows_in, 0u);
+    for (int tries = 0; tries < 3; ++tries) {
+      EXPECT_EQ(paired->commit({}).code(), Code::kNoSpace);
+      EXPECT_GT(paired->stats().ssd_tier.rows_in, 500u);
+      paired.train(batch_at(tries));
+      paired.check_digest();
+    }
+    scope_.disk.faults.capacity = ~uint64_t{0};
+    const Status status = paired->commit({});
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    paired.check_digest();
+    digest = paired.plain().digest();
+    EXPECT_EQ(paired->stats().rows_on_ssd, 62u * 64u);
+  }
+  scope_.disk.crash();
+  EXPECT_EQ(digest_of(*open_or_fail(o)), digest);
 }
 
 TEST_F(DiskFaultsTest, I6_ADelayedReadNeverOvertakesANewerWriteOfTheRow) {
