@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "tests/support/fake_disk_scope.h"
 #include "tests/support/numbers.h"
@@ -179,6 +180,31 @@ TEST_F(DiskFaultsTest, I6_AFullDiskIsAnErrorByNameAndTheStepGoesOnOnceThereIsRoo
     paired.evaluate(batch_at(1));
     paired.check_digest();
   }
+}
+
+TEST_F(DiskFaultsTest, I6_AfterTheRefusedStepIsDroppedSubmitSaysWhyItWaitsAndGoesOn) {
+  RuntimeOptions o = options(1 << 20, 1024);
+  o.known_batches = o.placed_batches = 0;
+  PairedRuntime paired(o);
+  scope_.disk.faults.capacity = 8 << 20;
+  int64_t n = 0;
+  EXPECT_EQ(train_until_refused(paired, &n, [] {}).code(), Code::kNoSpace);
+  refused_->drop();
+  const ToyBatch batch = batch_at(1);
+  while (paired->submit(batch.view()).ok())
+    continue;  // and dropped: until none can be seen any more
+  for (int tries = 0; tries < 100; ++tries) {
+    EXPECT_EQ(paired->submit(batch.view()).status().code(), Code::kNoSpace);
+  }
+  scope_.disk.faults.capacity = ~uint64_t{0};
+  Result<Step> step = paired->submit(batch.view());
+  while (!step.ok()) {
+    std::this_thread::yield();
+    step = paired->submit(batch.view());
+  }
+  paired.forward(*step, batch);
+  paired.apply(*step, batch);
+  paired.check_digest();
 }
 
 // Steps go on while the commit waits for room, and the commit that comes at last has them all.
