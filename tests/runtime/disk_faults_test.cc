@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,6 +31,13 @@ class DiskFaultsTest : public testing::Test {
     paired.train(batch);
     EXPECT_TRUE(paired->commit({}).ok());
     return paired.plain();
+  }
+  // Where the log holds this row's weights and state; 0: nowhere.
+  uint64_t offset_of_row(const std::string& path, const std::vector<float>& row) {
+    const auto bytes = scope_.disk.read_file(path).value();
+    const auto record = std::as_bytes(std::span(row));
+    const auto at = std::search(bytes.begin(), bytes.end(), record.begin(), record.end());
+    return at == bytes.end() ? 0 : static_cast<uint64_t>(at - bytes.begin());
   }
   // Rows far away, so that all that was trained before goes down to the log.
   void push_out(PairedRuntime& paired) {
@@ -97,6 +105,41 @@ TEST_F(DiskFaultsTest, I6_AVoidRowThatIsDroppedOrPushedOutLeavesTheLogsRecord) {
   push_out(paired);
   paired.train(cold);
   paired.evaluate(cold);
+  paired.check_digest();
+}
+
+// The rows of the trained batch, as the log's first segment holds them.
+TEST_F(DiskFaultsTest, I6_ARottenRecordIsNamedAndOnlyStepsThatNeedItFail) {
+  const ToyBatch cold = one_hot(range(0, 64)), others = one_hot(range(10, 64));
+  const PlainTables before = trained_before(cold);
+  PairedRuntime paired(options());
+  paired.plain() = before;
+  const uint64_t at = offset_of_row("store/LOG", before.row(0, 5));
+  ASSERT_NE(at, 0u);
+  scope_.disk.flip_bit("store/LOG", at);
+  Step step = paired.submit(cold);
+  PlainValues out = paired.plain().shaped(cold.view(), 0);
+  for (int tries = 0; tries < 3; ++tries) {
+    const Status status = step.forward(out.out());
+    EXPECT_EQ(status.code(), Code::kCorrupt) << status.to_string();
+    for (const char* part : {"store/LOG", "table 0", "row 5"}) {
+      EXPECT_TRUE(contains(status.message(), part)) << status.to_string();
+    }
+  }
+  step.drop();
+  for (int64_t row = 0; row < 64; ++row) {
+    if (row != 5) paired.check_row(0, row);
+  }
+  std::vector<float> weights(4);
+  EXPECT_EQ(paired->read_rows(0, std::vector<int64_t>{5}, weights).code(), Code::kCorrupt);
+  EXPECT_EQ(paired->evaluate(cold.view()).status().code(), Code::kCorrupt);
+  paired.train(others);
+  push_out(paired);
+  paired.train(others);
+  ASSERT_TRUE(paired->commit({}).ok());
+  EXPECT_EQ(paired->digest().status().code(), Code::kCorrupt);
+  scope_.disk.flip_bit("store/LOG", at);  // as if it had never been
+  paired.train(cold);
   paired.check_digest();
 }
 
