@@ -25,6 +25,11 @@ Result<uint32_t> Runtime::Engine::submit(const Batch& batch) {
     }
     // Only steps that were dropped before place saw them are waited for, and not for the disk.
     if (schedule_.entry_in_use()) {
+      if (!blocked_.ok()) {  // perhaps no step is left whose forward would try again
+        retry_ = true;
+        mover_wakes_.notify_all();
+        return blocked_;
+      }
       return {Code::kBusy, "dropped batches are still being placed"};
     }
     step = schedule_.known();

@@ -126,7 +126,10 @@ class Runtime::Engine {
     constexpr int kMostErrors = 16;
     for (int errors = 0;;) {
       const Result<bool> accepted = attempt();
-      if (!accepted.ok()) return accepted.status();
+      if (!accepted.ok()) {
+        fetch_->poll(/*wait=*/false);  // a full disk is asked again before the next attempt
+        return accepted.status();
+      }
       if (*accepted) return {};
       fetch_->poll(/*wait=*/true);
       if (Status error = write_error(); !error.ok() && ++errors == kMostErrors) return error;

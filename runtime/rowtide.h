@@ -248,8 +248,9 @@ class Runtime {
 
   // Copies the batch and lets its rows start to move.  Never blocks.
   // Errors: kBusy (known_batches are submitted beyond the oldest that has not ended; or one that
-  // was dropped before its rows moved is not past: come again), kInvalid (shapes, offsets: names
-  // the feature; ids out of range: names table, sample and id).
+  // was dropped before its rows moved is not past: come again), kNoSpace, kIo (the log refuses rows
+  // that such a one pushes out; each call tries again), kInvalid (shapes, offsets: names the
+  // feature; ids out of range: names table, sample and id).
   Result<Step> submit(const Batch& batch);
   // No batch follows until the next submit: place need not wait for the known window to fill.
   void end_of_input();

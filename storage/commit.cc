@@ -65,7 +65,10 @@ Result<KeptCommit> LogStore::write_arrays(const CommitContent& content) {
   }
   commit.arrays_epoch = content.epoch;
   ROWTIDE_TRY(log_->make_commit_room(file.bytes));
-  ROWTIDE_TRY(store_files_.write_arrays(content.epoch, file));
+  if (Status status = store_files_.write_arrays(content.epoch, file); !status.ok()) {
+    store_files_.remove_stale();  // a full disk needs the room of what was begun
+    return status;
+  }
   log_->set_commit_bytes(log_->commit_bytes() + file.bytes);
   return commit;
 }
@@ -150,6 +153,8 @@ Status LogStore::settle() {
   hold_open(store_files_.manifest());
   segments_->drop_commit(segments_->commits().bit_of(content.epoch));
   pending_ = 0;
+  store_files_.remove_stale();  // or each failed commit would leave its arrays
+  count_commit_bytes();
   return {};
 }
 
@@ -180,7 +185,7 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
   held_.clear();
   hold_open(manifest);
   store_files_.remove_stale();
-  log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size());
+  count_commit_bytes();
   last_commit_ = content;
   next_epoch_ = std::max(newest_epoch_, content.epoch) + 1;
   pending_ = 0;

@@ -153,6 +153,11 @@ void LogStore::hold_open(const Manifest& manifest) {
 void LogStore::start_log() {
   const Manifest& manifest = store_files_.manifest();
   log_->start(manifest.store, manifest.sequence, store_files_.files().random_number());
+  count_commit_bytes();
+}
+
+void LogStore::count_commit_bytes() {
+  const Manifest& manifest = store_files_.manifest();
   log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size());
 }
 

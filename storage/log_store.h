@@ -70,6 +70,7 @@ class LogStore final : public ColdStore {
   Status find_allocated();
   Status recover();
   void start_log();
+  void count_commit_bytes();
   Status load_commit();
   Status check_append(Key key, uint32_t epoch, uint64_t there) const;
   Status full() const;

@@ -5,8 +5,10 @@
 #include <numeric>
 #include <random>
 
+#include "tests/kernels/guarded_directory.h"
 #include "tests/reference/deduplicate.h"
 #include "tests/support/guarded.h"
+#include "tests/support/watchdog.h"
 
 namespace rowtide {
 namespace {
@@ -132,6 +134,27 @@ TEST_F(DeduplicateTest, KeepsHugeIdsApart) {
 TEST_F(DeduplicateTest, CountsAMillionCopiesOfOneIdOnce) {
   IdBatch batch;
   batch.add(1, std::vector<int64_t>(1000000, 7));
+  expect_equals_reference(batch);
+}
+
+// Ids made to begin their search in the first hundredth of the table: one run of them all.  Some
+// have the same tag as well.
+TEST_F(DeduplicateTest, TenThousandIdsOfOneHomeEndInTime) {
+  Watchdog watchdog("ids of one home", std::chrono::seconds(30));
+  std::vector<int64_t> ids;
+  for (int64_t id = 0; ids.size() < 10000; ++id) {
+    if (mix64(static_cast<uint64_t>(id)) < ~uint64_t{0} / 100) ids.push_back(id);
+  }
+  for (uint64_t upper = 0; ids.size() < 10008; ++upper) {
+    const Key id = key_of_hash(upper << 32 | 0x12345678, /*salt=*/0);
+    if (id < kMaxRows) ids.push_back(static_cast<int64_t>(id));
+  }
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; ++i) ids.push_back(ids[random() % 10008]);
+  IdBatch batch;
+  batch.add(1, ids);
+  batch.add(2, ids);
+  batch.add(1, {ids.rbegin(), ids.rend()});
   expect_equals_reference(batch);
 }
 

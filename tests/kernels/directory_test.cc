@@ -9,6 +9,7 @@
 #include "kernels/instruction_set.h"
 #include "tests/kernels/directory_probe_cases.h"
 #include "tests/kernels/guarded_directory.h"
+#include "tests/support/watchdog.h"
 
 namespace rowtide {
 namespace {
@@ -144,6 +145,7 @@ TEST_P(DirectoryTest, AnEmptyTierFindsNothing) {
 }
 
 TEST_P(DirectoryTest, CollidingKeysAmongDuplicatesStayCorrectForTenThousandRounds) {
+  Watchdog watchdog("keys of one set and one tag", std::chrono::seconds(60));
   GuardedDirectory directory(/*sets=*/4);
   const std::vector<Key> colliding = colliding_keys(directory.view, 2 * kWays);
   std::mt19937 random(4);

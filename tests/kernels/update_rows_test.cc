@@ -1,6 +1,7 @@
 #include "kernels/update_rows.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <limits>
@@ -139,6 +140,48 @@ TEST_P(UpdateRowsTest, EqualsTheReferenceForRowsOfManyOccurrences) {
   }
 }
 
+// Many rows, in slots of no order; every third one occurs twice.
+class UpdateBatchTest : public OnEachInstructionSet<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Large, UpdateBatchTest,
+                         ::testing::Combine(each_instruction_set(),
+                                            ::testing::Values(65535, 65536)));
+
+TEST_P(UpdateBatchTest, EqualsTheReferenceInLargeBatches) {
+  const uint32_t rows = parameter();
+  const auto slots = random_slots(rows, rows + 5, /*seed=*/1);
+  std::vector<uint32_t> unique, begin(rows + 1);
+  std::vector<Key> keys;
+  for (uint32_t r = 0; r < rows; ++r) {
+    unique.insert(unique.end(), r % 3 == 0 ? 2 : 1, r);
+    keys.push_back(make_key(2, r));
+  }
+  std::vector<uint32_t> occurrences(unique.size());
+  sort_occurrences(unique.data(), unique.size(), rows, begin.data(), occurrences.data());
+  const auto gradients = random_floats(unique.size() * 4, /*seed=*/2);
+  const float* part = gradients.data();
+  const GradientFeature feature{
+      .end = static_cast<uint32_t>(unique.size()), .parts = &part, .stride = 4};
+  for (OptimizerKind optimizer : kOptimizers) {
+    const RowFormat format{4, Precision::kFp32, optimizer};
+    const auto updated = [&](Op op) {
+      Arena arena(format, rows + 5, /*seed=*/3);
+      op({.format = format,
+          .planes = arena.planes(),
+          .step = a_step(),
+          .slots = slots.data(),
+          .keys = keys.data(),
+          .occurrence_begin = begin.data(),
+          .occurrences = occurrences.data(),
+          .features = &feature,
+          .feature_count = 1},
+         0, rows);
+      return arena.values();
+    };
+    EXPECT_EQ(first_difference(updated(update_rows_reference), updated(update_rows_cpu)), "")
+        << "optimizer " << int(optimizer);
+  }
+}
+
 class UpdateValuesTest : public OnEachInstructionSet<int> {};
 INSTANTIATE_TEST_SUITE_P(All, UpdateValuesTest,
                          ::testing::Combine(each_instruction_set(), ::testing::Values(0)));
@@ -212,6 +255,60 @@ TEST_P(UpdateValuesTest, AHundredThousandCopiesAreSummedTheSameEveryTime) {
   }
   for (int run = 0; run < 20; ++run) {
     EXPECT_EQ(update_one_row(format, gradients, {.learning_rate = 0.001f}), first);
+  }
+}
+
+// Planes of which a page or two are touched; freed with the object.
+struct SparseMemory {
+  explicit SparseMemory(uint64_t size)
+      : bytes(size),
+        at(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0)) {}
+  SparseMemory(const SparseMemory&) = delete;
+  ~SparseMemory() {
+    if (there()) munmap(at, bytes);
+  }
+  bool there() const { return at != MAP_FAILED; }
+  std::byte* begin() const { return static_cast<std::byte*>(at); }
+
+  uint64_t bytes;
+  void* at;
+};
+
+// A row updates alike wherever it stands.
+TEST_P(UpdateValuesTest, ReachesSlotsBeyondTwoToThe31Floats) {
+  constexpr Slot kFar = (1u << 25) - 1;
+  const auto gradient = random_floats(128, /*seed=*/1);
+  const float* part = gradient.data();
+  const GradientFeature feature{.end = 1, .parts = &part, .stride = 128};
+  const uint32_t begin[] = {0, 1}, occurrences[] = {0};
+  const Key key = make_key(1, 7);
+  for (OptimizerKind optimizer : {OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam}) {
+    const RowFormat format{128, Precision::kFp32, optimizer};
+    const auto updated = [&](RowPlanes planes, Slot slot) {
+      update_rows_cpu({.format = format,
+                       .planes = planes,
+                       .step = a_step(),
+                       .slots = &slot,
+                       .keys = &key,
+                       .occurrence_begin = begin,
+                       .occurrences = occurrences,
+                       .features = &feature,
+                       .feature_count = 1},
+                      0, 1);
+    };
+    Arena near(format, 1, /*seed=*/3);
+    const SparseMemory weights((uint64_t{kFar} + 1) * format.weight_bytes());
+    const SparseMemory state((uint64_t{kFar} + 1) * format.state_bytes());
+    if (!weights.there() || !state.there()) GTEST_SKIP() << "no 48 GiB of addresses";
+    std::byte* const w = weights.begin() + uint64_t{kFar} * format.weight_bytes();
+    std::byte* const s = state.begin() + uint64_t{kFar} * format.state_bytes();
+    std::copy_n(near.weights.data(), near.weights.size(), w);
+    std::copy_n(near.state.data(), near.state.size(), s);
+    updated(near.planes(), 0);
+    updated({weights.begin(), state.begin(), format.weight_bytes(), format.state_bytes()}, kFar);
+    EXPECT_TRUE(std::equal(w, w + near.weights.size(), near.weights.data()));
+    EXPECT_TRUE(std::equal(s, s + near.state.size(), near.state.data()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "runtime/base/host_arena.h"
+#include "tests/support/fake_disk_scope.h"
 #include "tests/support/paired_runtime.h"
 
 namespace rowtide {
@@ -139,8 +140,8 @@ TEST(BudgetTest, BytesReportedAreThoseOfThePlan) {
 }
 
 TEST(BudgetTest, AThinHotTierIsAcceptedWithOneWarningThatNamesP) {
-  ScratchDirectory directory;
-  RuntimeOptions o = one_table(directory / "store", 100000);
+  const FakeDiskScope disk(1);  // of which nothing is said, as of real ones
+  RuntimeOptions o = one_table("store", 100000);
   o.placed_batches = 4;
   set_budgets(o);
   std::vector<std::string> said;

@@ -168,6 +168,35 @@ TEST_F(CommitTest, WithoutAStoreThereIsNoCommit) {
   paired.check_digest();
 }
 
+TEST_F(CommitTest, ASecondCommitAppendsNothingAndCommittedRowsAreDroppedNotWritten) {
+  RuntimeOptions o = one_table("store");
+  o.known_batches = o.placed_batches = 0;
+  set_budgets(o);
+  PairedRuntime paired(o);
+  paired.train(one_hot(range(0, 64)));
+  ASSERT_TRUE(paired->commit({}).ok());
+  const Stats once = paired->stats();
+  EXPECT_EQ(once.ssd_tier.rows_in, 64u);
+  ASSERT_TRUE(paired->commit({}).ok());
+  EXPECT_EQ(paired->commits(), 2u);
+  EXPECT_EQ(paired->stats().ssd_tier.rows_in, 64u);
+  // Far rows push the first ones out; looked up only, they are themselves clean.
+  for (int64_t n = 1; n < 6; ++n) {
+    const ToyBatch far = one_hot(range(n * 64, n * 64 + 64));
+    Step step = paired.submit(far);
+    paired.forward(step, far);
+    step.drop();
+  }
+  const Stats after = paired->stats();
+  EXPECT_GE(after.ssd_tier.dropped, once.ssd_tier.dropped + 64);
+  EXPECT_EQ(after.ssd_tier.written, once.ssd_tier.written);
+  EXPECT_EQ(after.ssd_tier.rows_in, 64u);
+  paired.train(one_hot(range(0, 10)));  // dirty again, and nothing else
+  ASSERT_TRUE(paired->commit({}).ok());
+  EXPECT_EQ(paired->stats().ssd_tier.rows_in, 64u + 10u);
+  paired.check_digest();
+}
+
 // A commit that fails is tried again, also after more steps; the state is that of the last attempt.
 TEST_F(CommitTest, I8_ACommitThatFailedIsContinuedByTheNext) {
   for (uint64_t seed = 0; seed < 30; ++seed) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "tests/support/fake_disk_scope.h"
 #include "tests/support/numbers.h"
@@ -29,6 +32,13 @@ class DiskFaultsTest : public testing::Test {
     EXPECT_TRUE(paired->commit({}).ok());
     return paired.plain();
   }
+  // Where the log holds this row's weights and state; 0: nowhere.
+  uint64_t offset_of_row(const std::string& path, const std::vector<float>& row) {
+    const auto bytes = scope_.disk.read_file(path).value();
+    const auto record = std::as_bytes(std::span(row));
+    const auto at = std::search(bytes.begin(), bytes.end(), record.begin(), record.end());
+    return at == bytes.end() ? 0 : static_cast<uint64_t>(at - bytes.begin());
+  }
   // Rows far away, so that all that was trained before goes down to the log.
   void push_out(PairedRuntime& paired) {
     for (int64_t n = 0; n < 6; ++n) paired.train(one_hot(range(1000 + n * 64, 1064 + n * 64)));
@@ -44,7 +54,25 @@ class DiskFaultsTest : public testing::Test {
     return first;
   }
 
+  static ToyBatch batch_at(int64_t n) { return one_hot(range(n * 64, n * 64 + 64)); }
+  // Trains steps *n, *n + 1, ... of ever new rows, calling `before` each, until a forward fails.
+  // That step is then the n-th and waits in refused_.
+  template <typename Before>
+  Status train_until_refused(PairedRuntime& paired, int64_t* n, Before&& before) {
+    for (; *n < 400; ++*n) {
+      before();
+      const ToyBatch batch = batch_at(*n);
+      refused_ = paired.submit(batch);
+      PlainValues out = paired.plain().shaped(batch.view(), 0);
+      if (Status status = refused_->forward(out.out()); !status.ok()) return status;
+      paired.forward(*refused_, batch);
+      paired.apply(*refused_, batch);
+    }
+    return {};
+  }
+
   FakeDiskScope scope_{1};
+  std::optional<Step> refused_;  // must not outlive its runtime
 };
 
 TEST_F(DiskFaultsTest, I6_AFailedReadFailsTheStepByNameAndTheRowIsReadAgain) {
@@ -80,6 +108,41 @@ TEST_F(DiskFaultsTest, I6_AVoidRowThatIsDroppedOrPushedOutLeavesTheLogsRecord) {
   paired.check_digest();
 }
 
+// The rows of the trained batch, as the log's first segment holds them.
+TEST_F(DiskFaultsTest, I6_ARottenRecordIsNamedAndOnlyStepsThatNeedItFail) {
+  const ToyBatch cold = one_hot(range(0, 64)), others = one_hot(range(10, 64));
+  const PlainTables before = trained_before(cold);
+  PairedRuntime paired(options());
+  paired.plain() = before;
+  const uint64_t at = offset_of_row("store/LOG", before.row(0, 5));
+  ASSERT_NE(at, 0u);
+  scope_.disk.flip_bit("store/LOG", at);
+  Step step = paired.submit(cold);
+  PlainValues out = paired.plain().shaped(cold.view(), 0);
+  for (int tries = 0; tries < 3; ++tries) {
+    const Status status = step.forward(out.out());
+    EXPECT_EQ(status.code(), Code::kCorrupt) << status.to_string();
+    for (const char* part : {"store/LOG", "table 0", "row 5"}) {
+      EXPECT_TRUE(contains(status.message(), part)) << status.to_string();
+    }
+  }
+  step.drop();
+  for (int64_t row = 0; row < 64; ++row) {
+    if (row != 5) paired.check_row(0, row);
+  }
+  std::vector<float> weights(4);
+  EXPECT_EQ(paired->read_rows(0, std::vector<int64_t>{5}, weights).code(), Code::kCorrupt);
+  EXPECT_EQ(paired->evaluate(cold.view()).status().code(), Code::kCorrupt);
+  paired.train(others);
+  push_out(paired);
+  paired.train(others);
+  ASSERT_TRUE(paired->commit({}).ok());
+  EXPECT_EQ(paired->digest().status().code(), Code::kCorrupt);
+  scope_.disk.flip_bit("store/LOG", at);  // as if it had never been
+  paired.train(cold);
+  paired.check_digest();
+}
+
 TEST_F(DiskFaultsTest, I6_ADiskThatOnlyFailsIsAnErrorByNameAndTheStepGoesOnOnceItWorks) {
   RuntimeOptions o = options(1 << 20, 1024);
   std::vector<std::string> said;
@@ -109,25 +172,148 @@ TEST_F(DiskFaultsTest, I6_ADiskThatOnlyFailsIsAnErrorByNameAndTheStepGoesOnOnceI
   paired.check_digest();
 }
 
-TEST_F(DiskFaultsTest, I6_ALogThatIsFullSaysSoWithNumbersAndLosesNothing) {
+TEST_F(DiskFaultsTest, I6_ALogThatIsFullSaysSoWithNumbersAndALargerOneGoesOnFromTheCommit) {
   RuntimeOptions o = options(1 << 20, 1024);
   o.ssd[0].bytes = 24 << 20;
   set_budgets(o);
-  PairedRuntime paired(o);
-  Status full;
-  int64_t n = 0;
-  for (; n < 400 && full.ok(); ++n) {
-    const ToyBatch batch = one_hot(range(n * 64, n * 64 + 64));
-    Step step = paired.submit(batch);
-    PlainValues out = paired.plain().shaped(batch.view(), 0);
-    full = step.forward(out.out());
-    if (full.ok()) paired.apply(step, batch);
+  PlainTables committed(o);
+  int64_t steps_committed = 0;
+  {
+    PairedRuntime paired(o);
+    int64_t n = 0;
+    const Status full = train_until_refused(paired, &n, [&] {
+      if (n != 30) return;
+      ASSERT_TRUE(paired->commit({}).ok());
+      committed = paired.plain();
+      steps_committed = n;
+    });
+    EXPECT_EQ(full.code(), Code::kNoSpace);
+    EXPECT_TRUE(contains(full.message(), "the log is full")) << full.to_string();
+    const Stats stats = paired->stats();  // are there also now
+    EXPECT_EQ(stats.steps, static_cast<uint64_t>(n));
+    EXPECT_GT(stats.ssd_tier.bytes_used, 0u);
+    refused_->drop();
+    EXPECT_EQ(paired->commit({}).code(), Code::kNoSpace);
   }
-  EXPECT_EQ(full.code(), Code::kNoSpace);
-  EXPECT_TRUE(contains(full.message(), "the log is full")) << full.to_string();
-  const Stats stats = paired->stats();  // are there also now
-  EXPECT_EQ(stats.steps, static_cast<uint64_t>(n - 1));
-  EXPECT_GT(stats.ssd_tier.bytes_used, 0u);
+  ASSERT_GT(steps_committed, 0);
+  scope_.disk.crash();
+  o.ssd[0].bytes = 64 << 20;
+  set_budgets(o);
+  PairedRuntime paired(o);
+  paired.plain() = committed;
+  paired.check_digest();
+  for (int64_t n = steps_committed; n < 60; ++n) paired.train(batch_at(n));
+  paired.check_digest();
+}
+
+TEST_F(DiskFaultsTest, I6_AFullDiskIsAnErrorByNameAndTheStepGoesOnOnceThereIsRoom) {
+  PairedRuntime paired(options(1 << 20, 1024));
+  scope_.disk.faults.capacity = 8 << 20;
+  for (int64_t n = 0, times = 0; times < 3; ++times) {  // it fills up again and again
+    const Status full = train_until_refused(paired, &n, [] {});
+    EXPECT_EQ(full.code(), Code::kNoSpace);
+    EXPECT_TRUE(contains(full.message(), "store/LOG: no space left")) << full.to_string();
+    EXPECT_EQ(paired->stats().steps, static_cast<uint64_t>(n + times));
+    EXPECT_EQ(paired->digest().status().code(), Code::kNoSpace);
+    scope_.disk.faults.capacity = (16 << 20) + (times << 23);
+    Step same = std::move(*refused_);  // the step that was refused, with all its rows
+    paired.forward(same, batch_at(n));
+    paired.apply(same, batch_at(n++));
+    paired.train(batch_at(3));  // rows of long ago; one step more than n
+    paired.evaluate(batch_at(1));
+    paired.check_digest();
+  }
+}
+
+TEST_F(DiskFaultsTest, I6_AfterTheRefusedStepIsDroppedSubmitSaysWhyItWaitsAndGoesOn) {
+  RuntimeOptions o = options(1 << 20, 1024);
+  o.known_batches = o.placed_batches = 0;
+  PairedRuntime paired(o);
+  scope_.disk.faults.capacity = 8 << 20;
+  int64_t n = 0;
+  EXPECT_EQ(train_until_refused(paired, &n, [] {}).code(), Code::kNoSpace);
+  refused_->drop();
+  const ToyBatch batch = batch_at(1);
+  while (paired->submit(batch.view()).ok())
+    continue;  // and dropped: until none can be seen any more
+  for (int tries = 0; tries < 100; ++tries) {
+    EXPECT_EQ(paired->submit(batch.view()).status().code(), Code::kNoSpace);
+  }
+  scope_.disk.faults.capacity = ~uint64_t{0};
+  Result<Step> step = paired->submit(batch.view());
+  while (!step.ok()) {
+    std::this_thread::yield();
+    step = paired->submit(batch.view());
+  }
+  paired.forward(*step, batch);
+  paired.apply(*step, batch);
+  paired.check_digest();
+}
+
+// Steps go on while the commit waits for room, and the commit that comes at last has them all.
+TEST_F(DiskFaultsTest, I8_ACommitOnAFullDiskIsRefusedAndTheOneBeforeStaysWhole) {
+  for (const bool crashes : {false, true}) {
+    for (const uint64_t pages : {0, 8, 9, 10}) {  // none; the arrays take 9, the manifest 1
+      FakeDiskScope scope(1);
+      RuntimeOptions o = options();
+      const std::vector<CommitArray> arrays = {
+          {"dense/w", "uint8", {33000}, std::vector<std::byte>(33000)}};
+      std::string digest;
+      {
+        PairedRuntime paired(o);
+        paired.train(batch_at(0));
+        ASSERT_TRUE(paired->commit({}).ok());
+        digest = digest_of(paired.runtime());
+        paired.train(batch_at(1));
+        paired->stats();  // the mover rests
+        scope.disk.faults.capacity = scope.disk.bytes_taken() + pages * 4096;
+        const Status refused = paired->commit(arrays);
+        EXPECT_EQ(refused.code(), pages < 10 ? Code::kNoSpace : Code::kOk) << refused.to_string();
+        paired.train(batch_at(2));
+        EXPECT_EQ(paired->commits(), pages < 10 ? 1u : 2u);
+        paired.check_digest();
+        if (pages == 10) continue;
+        if (!crashes) {
+          scope.disk.faults.capacity = ~uint64_t{0};
+          const Status status = paired->commit(arrays);
+          ASSERT_TRUE(status.ok()) << status.to_string();
+          digest = digest_of(paired.runtime());
+        }
+        paired.train(batch_at(3));
+      }
+      scope.disk.crash();
+      auto runtime = open_or_fail(o);
+      ASSERT_NE(runtime, nullptr);
+      EXPECT_EQ(runtime->arrays().size(), crashes ? 0u : 1u);
+      EXPECT_EQ(digest_of(*runtime), digest);
+    }
+  }
+}
+
+TEST_F(DiskFaultsTest, I6_RowsOfACommitThatTheFullDiskRefusedAreAppendedByTheNext) {
+  RuntimeOptions o = one_table("store", 4000, 128);
+  set_budgets(o, 1 << 20, 2 << 20);  // 2.1 MB of rows: none goes down before the commit
+  std::string digest;
+  {
+    PairedRuntime paired(o);
+    scope_.disk.faults.capacity = 512 << 10;
+    for (int64_t n = 0; n < 62; ++n) paired.train(batch_at(n));
+    ASSERT_EQ(paired->stats().ssd_tier.rows_in, 0u);
+    for (int tries = 0; tries < 3; ++tries) {
+      EXPECT_EQ(paired->commit({}).code(), Code::kNoSpace);
+      EXPECT_GT(paired->stats().ssd_tier.rows_in, 500u);
+      paired.train(batch_at(tries));
+      paired.check_digest();
+    }
+    scope_.disk.faults.capacity = ~uint64_t{0};
+    const Status status = paired->commit({});
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    paired.check_digest();
+    digest = paired.plain().digest();
+    EXPECT_EQ(paired->stats().rows_on_ssd, 62u * 64u);
+  }
+  scope_.disk.crash();
+  EXPECT_EQ(digest_of(*open_or_fail(o)), digest);
 }
 
 TEST_F(DiskFaultsTest, I6_ADelayedReadNeverOvertakesANewerWriteOfTheRow) {

@@ -5,7 +5,9 @@
 #include <array>
 #include <random>
 #include <set>
+#include <string_view>
 
+#include "tests/support/io_uring.h"
 #include "tests/support/paired_runtime.h"
 
 namespace rowtide {
@@ -107,6 +109,10 @@ std::vector<Case> cover() {
 
 class ExactnessTest : public testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    if (std::string_view(GetParam().engine) != "io_uring") return;
+    if (const std::string why = why_no_io_uring(); !why.empty()) GTEST_SKIP() << why;
+  }
   ScratchDirectory directory_;
 };
 

@@ -135,7 +135,8 @@ class BatchMaker {
 
 // Over all cases, to see that they are worth something.
 struct Totals {
-  uint64_t from_ssd = 0, from_ddr = 0, transit = 0, lowered = 0, dropped = 0, crashes = 0;
+  uint64_t from_ssd = 0, from_ddr = 0, transit = 0, lowered = 0, dropped = 0, crashes = 0,
+           grown = 0;
   void add(const Stats& stats) {
     from_ssd += stats.ssd.unique_hits;
     from_ddr += stats.ddr.unique_hits;
@@ -162,7 +163,8 @@ class Program {
                .short_transfer = random_.pick({0.0, 0.3}),
                .read_error = random_.pick({0.0, 0.0, 0.2}),
                .write_error = random_.pick({0.0, 0.0, 0.3}),
-               .sync_error = random_.pick({0.0, 0.0, 0.3})};
+               .sync_error = random_.pick({0.0, 0.0, 0.3}),
+               .capacity = random_.pick({kDiskBytes, kDiskBytes, uint64_t{32} << 10})};
     open();
     while ((base_ < end_ || evaluation_) && !testing::Test::HasFailure()) {
       if (known_ < end_ && known_ <= base_ + options_.known_batches &&
@@ -176,6 +178,8 @@ class Program {
   }
 
  private:
+  static constexpr uint64_t kDiskBytes = 128 << 20;  // more than the budget
+
   struct Flight {
     Step step;
     ToyBatch batch;
@@ -212,20 +216,30 @@ class Program {
 
   // What the disk refuses now it may do later.
   template <typename Call>
-  static Status until_read(Call&& call) {
+  Status until_done(Call&& call) {
     Status status;
     for (int tries = 0; tries < 1000; ++tries) {
       status = call();
-      if (status.code() != Code::kIo) break;
+      if (status.code() == Code::kNoSpace) grow_disk();
+      if (status.code() != Code::kIo && status.code() != Code::kNoSpace) break;
     }
     return status;
+  }
+  void grow_disk() {
+    ASSERT_LT(faults_.capacity, kDiskBytes) << "no space on a disk that never fills";
+    faults_.capacity = 2 * faults_.capacity;
+    scope_.disk.faults.capacity = faults_.capacity;
+    ++totals_.grown;
   }
 
   void submit() {
     ToyBatch batch = batches_.next(), handed = batch;
     auto step = runtime_->submit(handed.view());
     // Steps dropped unseen are still being placed, and while an evaluation is open nothing is.
-    while (!step.ok() && dropped_ahead_ && step.status().code() == Code::kBusy) {
+    while (!step.ok() && dropped_ahead_ && step.status().code() != Code::kInvalid) {
+      // What it says may be older than the room that it was given.
+      const bool full = step.status().code() == Code::kNoSpace;
+      if (full && faults_.capacity < kDiskBytes) grow_disk();
       if (evaluation_) end_evaluation();
       std::this_thread::yield();
       step = runtime_->submit(handed.view());
@@ -243,7 +257,7 @@ class Program {
     Flight& flight = flights_[next_];
     const bool legal = !evaluation_ && next_ - base_ < options_.open_steps;
     flight.forward = plain_.shaped(flight.batch.view(), -99);
-    const Status status = until_read([&] { return flight.step.forward(flight.forward.out()); });
+    const Status status = until_done([&] { return flight.step.forward(flight.forward.out()); });
     ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
     if (!legal) return;
     flight.forwarded = true;
@@ -297,7 +311,7 @@ class Program {
 
   void repeat_forward(Flight& flight) {
     flight.forward = plain_.shaped(flight.batch.view(), -99);
-    const Status status = until_read([&] { return flight.step.forward(flight.forward.out()); });
+    const Status status = until_done([&] { return flight.step.forward(flight.forward.out()); });
     ASSERT_TRUE(status.ok()) << status.to_string();
     compare(flight, "repeated forward");
   }
@@ -338,7 +352,7 @@ class Program {
   void evaluate() {
     if (!evaluation_) {
       evaluated_ = batches_.next();
-      const Status status = until_read([&] {
+      const Status status = until_done([&] {
         auto evaluation = runtime_->evaluate(evaluated_.view());
         if (evaluation.ok()) evaluation_ = std::move(*evaluation);
         return evaluation.status();
@@ -373,6 +387,7 @@ class Program {
       EXPECT_TRUE(status.code() == Code::kIo || status.code() == Code::kNoSpace)
           << status.to_string();
     }
+    if (status.code() == Code::kNoSpace && !freeze && random_.chance(50)) grow_disk();
     if (freeze) crash();
   }
 
@@ -418,7 +433,7 @@ class Program {
     const uint32_t width = table.width;
     const size_t state_floats = plain_.row(t, rows[0]).size() - width;
     std::vector<float> weights(rows.size() * width), state(rows.size() * state_floats);
-    const Status status = until_read([&] { return runtime_->read_rows(t, rows, weights, state); });
+    const Status status = until_done([&] { return runtime_->read_rows(t, rows, weights, state); });
     ASSERT_TRUE(status.ok()) << status.to_string();
     for (size_t i = 0; i < rows.size(); ++i) {
       std::vector<float> is(weights.begin() + i * width, weights.begin() + (i + 1) * width);
@@ -435,7 +450,7 @@ class Program {
     for (float x : plain_.row(t, rows[0])) {
       (weights.size() < options_.tables[t].width ? weights : state).push_back(0.5f * x + 0.125f);
     }
-    const Status status = until_read([&] { return runtime_->write_rows(t, rows, weights, state); });
+    const Status status = until_done([&] { return runtime_->write_rows(t, rows, weights, state); });
     const bool legal = base_ == known_ && !evaluation_;
     ASSERT_EQ(status.code(), legal ? Code::kOk : Code::kBusy) << status.to_string();
     if (legal) plain_.write(t, rows[0], weights, state);
@@ -443,7 +458,7 @@ class Program {
 
   void check_digest() {
     Digest digest;
-    const Status status = until_read([&] {
+    const Status status = until_done([&] {
       auto is = runtime_->digest();
       if (is.ok()) digest = *is;
       return is.status();
@@ -503,6 +518,7 @@ void run_cases(uint64_t first, uint64_t count) {
   EXPECT_GT(totals.lowered, 0u);
   EXPECT_GT(totals.dropped, count);
   EXPECT_GT(totals.crashes, count);
+  EXPECT_GT(totals.grown, count / 8);
 }
 
 TEST(RandomProgramTest, I3_I6_I8_EveryOutputIsThatOfPlainTables) { run_cases(0, 150); }

@@ -3,16 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <thread>
 #include <utility>
 
-#include "tests/support/count_allocations.h"
 #include "tests/support/numbers.h"
 #include "tests/support/paired_runtime.h"
 
@@ -353,78 +349,6 @@ TEST_F(StepsTest, BatchesAreSubmittedByOneThreadAndTrainedByAnother) {
   reader.join();
   EXPECT_EQ(paired->stats().skipped_ids, static_cast<uint64_t>(kSteps));
   paired.check_digest();
-}
-
-// Twenty steps over a fixed set of batches, all of them submitted ahead.
-void train_on(Runtime& runtime, const std::vector<ToyBatch>& batches, std::vector<float>& pooled) {
-  std::array<Step, 3> steps;
-  for (size_t n = 0; n < batches.size() + 2; ++n) {
-    if (n < batches.size()) {
-      auto step = runtime.submit(batches[n].view());
-      ASSERT_TRUE(step.ok());
-      steps[n % 3] = std::move(*step);
-    }
-    if (n < 2) continue;
-    const size_t done = n - 2;
-    const std::span<float> out = std::span(pooled).first(batches[done].samples * 4);
-    ASSERT_TRUE(steps[done % 3].forward({.pooled = out}).ok());
-    ASSERT_TRUE(steps[done % 3].backward({.pooled = out}).ok());
-    ASSERT_TRUE(steps[done % 3].apply({.learning_rate = 0.01f}).ok());
-  }
-}
-
-TEST_F(StepsTest, ASteadyStepAllocatesNothing) {
-  if (!allocations_are_counted()) GTEST_SKIP() << "a sanitizer brings its own operator new";
-  RuntimeOptions o = one_table(directory_ / "store", 300);
-  o.tables[0].placement = Placement::kCached;
-  set_budgets(o, 30000, 30000);  // all rows fit hot and warm: the store is not what is counted
-  auto runtime = open_or_fail(o);
-  std::vector<ToyBatch> batches;
-  for (int64_t n = 0; n < 20; ++n) batches.push_back(one_hot(range(n * 11, n * 11 + 64)));
-  std::vector<float> pooled(64 * 4);
-  for (int n = 0; n < 3; ++n) train_on(*runtime, batches, pooled);
-  const uint64_t before = allocation_count();
-  train_on(*runtime, batches, pooled);
-  EXPECT_EQ(allocation_count(), before);
-}
-
-uint64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident * 4096;
-}
-
-TEST_F(StepsTest, AThousandStepsKeepMemoryFlat) {
-  RuntimeOptions o = one_table(directory_ / "store", 300);
-  set_budgets(o, 5000, 5000);
-  auto runtime = open_or_fail(o);
-  std::vector<ToyBatch> batches;
-  for (int64_t n = 0; n < 100; ++n) {
-    batches.push_back(one_hot(range(n * 11 % 230, n * 11 % 230 + 64)));
-  }
-  std::vector<float> pooled(64 * 4);
-  for (int n = 0; n < 3; ++n) train_on(*runtime, batches, pooled);
-  const uint64_t before = resident_bytes();
-  for (int n = 0; n < 10; ++n) train_on(*runtime, batches, pooled);
-  EXPECT_LT(resident_bytes(), before + (1 << 20));
-}
-
-// Many without a store, whose opening costs no disk; some with.
-TEST_F(StepsTest, SlowTenThousandRuntimesComeAndGoInFlatMemory) {
-  RuntimeOptions plain = options();
-  plain.ssd.clear();
-  for (TableOptions& table : plain.tables) table.placement = Placement::kResident;
-  plain.hbm_bytes = 8 << 20;
-  const RuntimeOptions stored = options();
-  uint64_t before = 0;
-  for (int n = 0; n < 10000; ++n) {
-    auto runtime = open_or_fail(n % 100 == 0 ? stored : plain);
-    std::filesystem::remove_all(directory_ / "store");
-    Step step = std::move(*runtime->submit(batch_.view()));
-    if (n == 500) before = resident_bytes();
-  }
-  EXPECT_LT(resident_bytes(), before + (4 << 20));
 }
 
 }  // namespace

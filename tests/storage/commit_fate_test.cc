@@ -10,6 +10,16 @@ namespace {
 
 constexpr uint64_t kKeys = 50;
 
+void put_all(StoreTester& t, uint64_t version, uint32_t epoch) {
+  for (Key key = 0; key < kKeys; ++key) EXPECT_TRUE(t.put(key, version, epoch).ok());
+}
+
+void expect_all(StoreTester& t, uint64_t version) {
+  std::map<Key, uint64_t> versions;
+  for (Key key = 0; key < kKeys; ++key) versions[key] = version;
+  EXPECT_TRUE(holds(*t.store, versions, kKeys, t.bytes_of(0)));
+}
+
 // Epoch 1 is committed with version 1, epoch 2 fails at the n-th change, with version 2.
 struct FailedCommit {
   FailedCommit(uint64_t seed, uint64_t changes) : t(seed) {
@@ -21,14 +31,8 @@ struct FailedCommit {
     status = t.commit(2, "first");
     t.disk.freeze_after(~uint64_t{0} >> 1);  // and thaws
   }
-  void put_all(uint64_t version, uint32_t epoch) {
-    for (Key key = 0; key < kKeys; ++key) EXPECT_TRUE(t.put(key, version, epoch).ok());
-  }
-  void expect_all(uint64_t version) {
-    std::map<Key, uint64_t> versions;
-    for (Key key = 0; key < kKeys; ++key) versions[key] = version;
-    EXPECT_TRUE(holds(*t.store, versions, kKeys, t.bytes_of(0)));
-  }
+  void put_all(uint64_t version, uint32_t epoch) { rowtide::storage::put_all(t, version, epoch); }
+  void expect_all(uint64_t version) { rowtide::storage::expect_all(t, version); }
 
   StoreTester t;
   Status status;
@@ -87,6 +91,44 @@ TEST(CommitFateTest, RowsOfBothFatesStayWhileTheLogIsCleaned) {
       failed.t.crash();
       ASSERT_TRUE(failed.t.open().ok());
       failed.expect_all(failed.t.store->last_commit().epoch);
+    }
+  }
+}
+
+// The arrays take one page of the disk and the manifest another one.
+TEST(CommitFateTest, AFullDiskLeavesTheLastCommitWholeAndTriesDoNotFillItFurther) {
+  for (uint64_t pages : {0, 1}) {
+    for (bool crashes : {false, true}) {
+      StoreTester t;
+      ASSERT_TRUE(t.open().ok());
+      put_all(t, 1, 1);
+      ASSERT_TRUE(t.commit(1, "first").ok());
+      put_all(t, 2, 2);
+      const uint64_t taken = t.disk.bytes_taken(), counted = t.store->stats().bytes_used;
+      t.faults().capacity = taken + pages * kPageBytes;
+      for (int tries = 0; tries < 20; ++tries) {
+        const Status status = t.commit(t.store->next_epoch(), "second");
+        ASSERT_EQ(status.code(), Code::kNoSpace) << status.to_string();
+        const std::string file = pages == 0 ? "dir/arrays-" : "dir/MANIFEST";
+        ASSERT_NE(status.message().find(file), std::string::npos) << status.to_string();
+      }
+      EXPECT_LE(t.store->stats().bytes_used, counted + 1000);  // the arrays of one try
+      expect_all(t, 2);
+      if (crashes) {
+        t.crash();
+        ASSERT_TRUE(t.open().ok());
+        EXPECT_EQ(t.store->last_commit().meta, "first");
+        expect_all(t, 1);
+        t.faults().capacity = ~uint64_t{0};
+        put_all(t, 2, t.store->next_epoch());
+      }
+      t.faults().capacity = (crashes ? t.disk.bytes_taken() : taken) + 2 * kPageBytes;
+      const Status status = t.commit(t.store->next_epoch(), "second");
+      ASSERT_TRUE(status.ok()) << status.to_string();
+      t.crash();
+      ASSERT_TRUE(t.open().ok());
+      EXPECT_EQ(t.store->last_commit().meta, "second");
+      expect_all(t, 2);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/storage/store_fixture.h"
+#include "tests/support/io_uring.h"
 #include "tests/support/scratch_directory.h"
 
 namespace rowtide::storage {
@@ -42,6 +43,10 @@ void put(ColdStore& store, uint32_t type, Key key, uint64_t version, uint32_t ep
 
 class EnginesTest : public ::testing::TestWithParam<IoEngine> {
  protected:
+  void SetUp() override {
+    if (GetParam() != IoEngine::kUring) return;
+    if (const std::string why = why_no_io_uring(); !why.empty()) GTEST_SKIP() << why;
+  }
   std::unique_ptr<ColdStore> open(const ColdStoreOptions& options) {
     auto store = ColdStore::open(options);
     EXPECT_TRUE(store.ok()) << store.status().to_string();

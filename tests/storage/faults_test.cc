@@ -157,33 +157,50 @@ TEST(ColdStoreFaultsTest, FailingWritesAndSyncsLoseNothing) {
   EXPECT_TRUE(holds(*t.store, versions, 501, 68));
 }
 
+// Puts rows `from`, from + 1, ... of `epoch` until the store refuses one.
+Status put_until_refused(StoreTester& t, Versions& versions, Key from, uint64_t version,
+                         uint32_t epoch) {
+  for (Key key = from; key < 100000; ++key) {
+    if (Status status = t.put(key, version, epoch); !status.ok()) return status;
+    versions[key] = version;
+  }
+  return {};
+}
+
 TEST(ColdStoreFaultsTest, AFullDiskIsNamedLosesNothingAndTheStoreGoesOnOnceThereIsRoom) {
   StoreTester t;
   ASSERT_TRUE(t.open().ok());
+  const Versions committed = fill(t);
   t.faults().capacity = 1 << 20;
-  Versions versions;
-  Key key = 0;
-  Status status;
-  for (; status.ok() && key < 100000; ++key) {
-    status = t.put(key, 1, 1);
-    if (status.ok()) versions[key] = 1;
+  Versions versions = committed;
+  for (Key from : {250, 300}) {  // over committed rows and new ones; and again while it is full
+    const Status status = put_until_refused(t, versions, from, 3, 3);
+    ASSERT_EQ(status.code(), Code::kNoSpace);
+    EXPECT_NE(status.message().find("the disk is full"), std::string::npos) << status.to_string();
+    EXPECT_GT(versions.size(), 5000u);
+    EXPECT_TRUE(holds(*t.store, versions, 15000, 68));
   }
-  EXPECT_EQ(status.code(), Code::kNoSpace);
-  EXPECT_NE(status.message().find("the disk is full"), std::string::npos) << status.to_string();
-  EXPECT_GT(key, 5000u);
-  EXPECT_TRUE(holds(*t.store, versions, 100, 68) || versions.size() > 100);
-  EXPECT_EQ(read_row(*t.store, 0, 68), "1");
+
+  t.crash();  // of what was never committed nothing is left, of the last commit all
+  ASSERT_TRUE(t.open().ok());
+  EXPECT_EQ(t.store->last_commit().meta, "two");
+  EXPECT_TRUE(holds(*t.store, committed, 15000, 68));
+
+  const uint32_t epoch = t.store->next_epoch();
+  versions = committed;
+  ASSERT_EQ(put_until_refused(t, versions, 250, 4, epoch).code(), Code::kNoSpace);
   t.faults().capacity = 8 << 20;
   std::vector<ColdStore::Done> done;
   t.store->poll(false, done);
-  for (Key more = 0; more < 20000; ++more) {
-    status = t.put(more, 2, 1);
-    ASSERT_TRUE(status.ok()) << status.to_string();
-    versions[more] = 2;
+  EXPECT_TRUE(holds(*t.store, versions, 15000, 68));
+  for (Key more = 5000; more < 20000; ++more) {  // rows that were refused, and others
+    ASSERT_TRUE(t.put(more, 5, epoch).ok());
+    versions[more] = 5;
   }
-  ASSERT_TRUE(t.commit(1).ok());
+  ASSERT_TRUE(t.commit(epoch, "three").ok());
   t.crash();
   ASSERT_TRUE(t.open().ok());
+  EXPECT_EQ(t.store->last_commit().meta, "three");
   EXPECT_TRUE(holds(*t.store, versions, 25000, 68));
 }
 

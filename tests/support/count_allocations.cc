@@ -11,6 +11,7 @@ namespace rowtide {
 
 bool allocations_are_counted() { return false; }
 uint64_t allocation_count() { return 0; }
+uint64_t allocated_bytes() { return 0; }
 
 }  // namespace rowtide
 
@@ -18,10 +19,11 @@ uint64_t allocation_count() { return 0; }
 
 namespace {
 
-std::atomic<uint64_t> count{0};
+std::atomic<uint64_t> count{0}, sum{0};
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
+  sum.fetch_add(bytes, std::memory_order_relaxed);
   void* memory = nullptr;
   if (alignment <= alignof(std::max_align_t)) {
     memory = std::malloc(bytes != 0 ? bytes : 1);
@@ -48,6 +50,7 @@ namespace rowtide {
 
 bool allocations_are_counted() { return true; }
 uint64_t allocation_count() { return count.load(std::memory_order_relaxed); }
+uint64_t allocated_bytes() { return sum.load(std::memory_order_relaxed); }
 
 }  // namespace rowtide
 

@@ -1,5 +1,6 @@
 #pragma once
-// count_allocations — how often anyone in this program has called operator new.
+// count_allocations — how often, and for how many bytes, anyone in this program has called operator
+// new.
 //
 // The whole test program is counted, from all threads.  0 for ever where a sanitizer brings its
 // own.
@@ -10,5 +11,6 @@ namespace rowtide {
 
 bool allocations_are_counted();
 uint64_t allocation_count();
+uint64_t allocated_bytes();  // ever, freed or not
 
 }  // namespace rowtide

@@ -85,8 +85,7 @@ bool FakeDisk::room_for(Inode& inode, uint64_t offset, uint64_t bytes) {
   for (uint64_t page = offset / kPageBytes; page * kPageBytes < offset + bytes; ++page) {
     if (!inode.allocated_pages.contains(page)) fresh.push_back(page);
   }
-  if ((used_pages_ + fresh.size()) * kPageBytes > faults.capacity) return false;
-  used_pages_ += fresh.size();
+  if (bytes_taken() + fresh.size() * kPageBytes > faults.capacity) return false;
   inode.allocated_pages.insert(fresh.begin(), fresh.end());
   return true;
 }
@@ -149,6 +148,12 @@ void FakeDisk::changed_names(Names before) { history_.push_back(std::move(before
 uint64_t FakeDisk::bytes_of(const std::string& path) const {
   const auto it = names_.find(path);
   return it == names_.end() ? 0 : it->second->bytes.size();
+}
+
+uint64_t FakeDisk::bytes_taken() const {
+  uint64_t pages = 0;
+  for (const auto& [name, inode] : names_) pages += inode->allocated_pages.size();
+  return pages * kPageBytes;
 }
 
 void FakeDisk::flip_bit(const std::string& path, uint64_t offset) {
@@ -218,7 +223,7 @@ Status FakeDisk::release(int file, uint64_t offset, uint64_t bytes) {
   const std::vector<std::byte> zeros(bytes);
   write(inode, offset, zeros);
   for (uint64_t page = offset / kPageBytes; page * kPageBytes < offset + bytes; ++page) {
-    used_pages_ -= inode.allocated_pages.erase(page);
+    inode.allocated_pages.erase(page);
   }
   return {};
 }
@@ -259,10 +264,7 @@ Status FakeDisk::rename(const std::string& from, const std::string& to) {
 Status FakeDisk::remove(const std::string& path) {
   if (!change()) return io_error(path);
   changed_names(names_);
-  if (const auto it = names_.find(path); it != names_.end()) {
-    used_pages_ -= it->second->allocated_pages.size();
-    names_.erase(it);
-  }
+  names_.erase(path);
   return {};
 }
 

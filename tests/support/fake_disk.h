@@ -57,6 +57,7 @@ class FakeDisk final : public FileSystem {
 
   uint64_t bytes_written() const { return bytes_written_; }  // through queues
   uint64_t bytes_of(const std::string& path) const;          // size of a file; 0: none
+  uint64_t bytes_taken() const;                              // of the capacity, by whole pages
   void flip_bit(const std::string& path, uint64_t offset);
   void truncate(const std::string& path, uint64_t bytes);
   void put_file(const std::string& path);  // an empty one
@@ -116,7 +117,7 @@ class FakeDisk final : public FileSystem {
   std::vector<IoRequest> in_flight_writes_;  // that a crash may have carried out in part
   uint64_t life_ = 0;                        // counts crashes: requests of an older one are lost
   std::atomic<uint64_t> changes_{0}, freeze_at_{~uint64_t{0}};  // freezes under way
-  uint64_t bytes_written_ = 0, used_pages_ = 0;
+  uint64_t bytes_written_ = 0;
 };
 
 }  // namespace rowtide::storage
