@@ -83,7 +83,8 @@ Failure TrainLoop::split_rows() {
   if (model_.position.file_rows < 0) {
     console_.say("counting rows, to hold out the last " +
                  std::to_string(config_.data.eval_fraction * 100).substr(0, 4) + " %");
-    const auto rows = count_criteo_rows(config_.data.files);
+    const auto rows =
+        count_criteo_rows(reader_options(config_, config_.data.files, 0, ~uint64_t{0}, /*log=*/{}));
     ROWTIDE_TRY_PART(Part::kData, rows.status());
     model_.position.file_rows = static_cast<int64_t>(*rows);
   }

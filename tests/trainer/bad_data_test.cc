@@ -76,5 +76,30 @@ TEST_F(BadDataTest, NothingHeldOutIsSaidBeforeTheTraining) {
   EXPECT_EQ(metrics().back()["steps"], 0);
 }
 
+// Row numbers pass over what is skipped, so the same rows are trained on and held out as without.
+TEST_F(BadDataTest, SkippedLinesAreCountedAndChangeNothingElse) {
+  std::vector<std::string> lines;
+  for (uint64_t row = 0; row < kRows; ++row) {
+    if (row % 3 == 0) lines.push_back("1\tx");
+    lines.push_back(lines_[row]);
+  }
+  put_bad(lines);
+  ASSERT_EQ(train({"--set", "data.files=" + clean()}, "clean").exit_code, 0);
+  const Finished skipping = train({"--set", "data.files=" + bad(), "--set", "data.on_error=skip"});
+  ASSERT_EQ(skipping.exit_code, 0) << skipping.err;
+  const Json end = metrics().back(), expected = metrics("clean").back();
+  EXPECT_EQ(end["samples"], kTrained);
+  EXPECT_EQ(end["skipped_lines"], (kTrained + 2) / 3);
+  EXPECT_EQ(expected["skipped_lines"], 0);
+  for (const char* same : {"digest", "loss", "auc", "eval_loss"}) {
+    EXPECT_EQ(end[same], expected[same]) << same;
+  }
+  for (const Json& line : metrics()) {
+    if (line["event"] != "eval") continue;
+    EXPECT_EQ(line["samples"], kRows - kTrained);
+  }
+  EXPECT_TRUE(contains(read_file(run() + "/run.log"), "skipped " + bad() + ":1:"));
+}
+
 }  // namespace
 }  // namespace rowtide
