@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.h"
@@ -93,6 +94,16 @@ digest = true
     for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
     return lines;
   }
+  // What lies in a folder and below.  Locks are left out: they say who was there, not what is.
+  static std::map<std::string, std::string> files_of(const std::string& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file() || entry.path().filename() == "LOCK") continue;
+      files[entry.path()] = read_file(entry.path());
+    }
+    return files;
+  }
+
   // Step and loss of each metrics line.
   std::vector<std::pair<uint64_t, double>> losses(const std::string& directory = "run") {
     std::vector<std::pair<uint64_t, double>> out;

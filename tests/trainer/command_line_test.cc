@@ -173,15 +173,41 @@ TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   EXPECT_EQ(losses(), losses("whole"));
 }
 
-TEST_F(CommandLineTest, ASecondWriterIsToldThePidOfTheFirst) {
-  Program program(scratch_, train_arguments({"--set", "run.epochs=1000"}));
+TEST_F(CommandLineTest, ASecondProcessIsToldThePidOfTheFirstAndChangesNothing) {
+  const std::vector<std::string> running = {"--set", "run.epochs=1000"};
+  Program program(scratch_, train_arguments(running));
   ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
-  const ScratchDirectory other;
-  const Finished second = Program(other, {"inspect", run()}).wait();
+  program.stop();
+  const auto before = files_of(run());
+  std::vector<std::vector<std::string>> second = {{"inspect", run()}};
+  for (const char* place : {"", "elsewhere"}) {  // a second store is no excuse
+    auto arguments = train_arguments(running);
+    arguments.insert(arguments.end(), {"--resume", "--steps", "1", "--set", "tiers.policy=lru"});
+    const std::string store = "[{directory='" + scratch_.file(place) + "', bytes='64MiB'}]";
+    if (*place != 0) arguments.insert(arguments.end(), {"--set", "tiers.ssd=" + store});
+    second.push_back(arguments);
+  }
+  for (const auto& arguments : second) {
+    const ScratchDirectory other;
+    const Finished refused = Program(other, arguments).wait();
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, std::to_string(program.pid()))) << refused.err;
+    EXPECT_EQ(files_of(run()), before);
+  }
   program.signal(SIGKILL);
   program.wait();
-  EXPECT_EQ(second.exit_code, 4) << second.err;
-  EXPECT_TRUE(contains(second.err, std::to_string(program.pid()))) << second.err;
+}
+
+TEST_F(CommandLineTest, AResumeThatIsRefusedLeavesTheRunAsItWas) {
+  // The log outgrows the budget that it is then given.
+  ASSERT_EQ(train({"--steps", "45", "--set", "run.commit_every=5"}).exit_code, 0);
+  const auto before = files_of(run());
+  const Finished refused =
+      train({"--resume", "--set", "tiers.ssd=[{directory='store', bytes='1MiB'}]"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_TRUE(contains(refused.err, "the budget is")) << refused.err;
+  EXPECT_EQ(files_of(run()), before);
+  EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
 }
 
 TEST_F(CommandLineTest, AllInMemoryGivesTheSameDigest) {
