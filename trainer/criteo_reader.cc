@@ -346,6 +346,19 @@ Result<uint64_t> check_files(const std::vector<std::string>& files) {
   return total;
 }
 
+Result<uint64_t> count_lines(const std::vector<std::string>& files) {
+  const auto total = check_files(files);
+  if (!total.ok()) return total.status();
+  TextChunks chunks(files);
+  TextChunk chunk;
+  uint64_t lines = 0;
+  do {
+    ROWTIDE_TRY(chunks.next(chunk));
+    lines += chunk.lines;
+  } while (chunk.size > 0);
+  return lines;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CriteoReader>> CriteoReader::open(CriteoReaderOptions options) {
@@ -369,17 +382,15 @@ uint64_t CriteoReader::predict_bytes(const CriteoReaderOptions& options) {
   return stage_count(options) * kStageBytes + parsers * kIndexBytes + kSourceBytes;
 }
 
-Result<uint64_t> count_criteo_rows(const std::vector<std::string>& files) {
-  const auto total = check_files(files);
-  if (!total.ok()) return total.status();
-  TextChunks chunks(files);
-  TextChunk chunk;
-  uint64_t rows = 0;
-  do {
-    ROWTIDE_TRY(chunks.next(chunk));
-    rows += chunk.lines;
-  } while (chunk.size > 0);
-  return rows;
+// Which lines are rows is known without parsing only if all are.
+Result<uint64_t> count_criteo_rows(CriteoReaderOptions options) {
+  if (options.on_error == OnError::kFail) return count_lines(options.files);
+  options.first_row = options.end_row = ~uint64_t{0};
+  auto reader = CriteoReader::open(std::move(options));
+  if (!reader.ok()) return reader.status();
+  ClickBatch none;
+  ROWTIDE_TRY((*reader)->next(none));
+  return none.first_row;
 }
 
 }  // namespace rowtide

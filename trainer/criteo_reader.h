@@ -65,7 +65,9 @@ class CriteoReader {
   virtual ReaderStats stats() const = 0;
 };
 
-// The number of rows of the files, by counting lines; as fast as the decompressor.
-Result<uint64_t> count_criteo_rows(const std::vector<std::string>& files);
+// The number of rows of options.files, whatever first_row and end_row, as a reader numbers them:
+// with kFail by counting lines, as fast as the decompressor; with kSkip by parsing them.
+// Errors: those of open, and of next except for malformed lines.
+Result<uint64_t> count_criteo_rows(CriteoReaderOptions options);
 
 }  // namespace rowtide

@@ -1,10 +1,14 @@
 #include "trainer/run_directory.h"
 
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include "trainer/config_resolve.h"
 #include "trainer/config_toml.h"
@@ -13,6 +17,8 @@ namespace rowtide {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kLock = "LOCK";
 
 Status disk_error(const std::string& what, int error) {
   return {error == ENOSPC || error == EDQUOT ? Code::kNoSpace : Code::kIo,
@@ -25,9 +31,10 @@ Result<bool> holds_run(const std::string& path) {
   if (fs::exists(fs::path(path) / "config.toml", error)) return true;
   if (!fs::exists(path, error)) return false;
   if (!fs::is_directory(path, error)) return {Code::kInvalid, path + " is no directory"};
-  const bool empty = fs::is_empty(path, error);
+  fs::directory_iterator entry(path, error);
   if (error) return disk_error(path, error.value());
-  if (!empty) {
+  for (; entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().filename() == kLock) continue;  // of a run that died before it began
     return {Code::kInvalid, path + " holds files that are no run: name another run.directory"};
   }
   return false;
@@ -58,8 +65,29 @@ Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
   std::error_code error;
   fs::create_directories(run.path_, error);
   if (error) return disk_error("cannot make " + run.path_, error.value());
-  ROWTIDE_TRY(replace_file(run.file("config.toml"), write_config(config)));
+  ROWTIDE_TRY(run.lock());
+  if (!run.resumed_) ROWTIDE_TRY(run.keep(config));
   return run;
+}
+
+Status RunDirectory::lock() {
+  const std::string path = file(kLock);
+  lock_.reset(std::fopen(path.c_str(), "a+e"));
+  if (lock_ == nullptr) return disk_error("cannot write " + path, errno);
+  if (::flock(::fileno(lock_.get()), LOCK_EX | LOCK_NB) != 0) {
+    char pid[24] = "?";
+    if (std::fgets(pid, sizeof pid, lock_.get()) == nullptr) std::strcpy(pid, "?");
+    return {Code::kLocked, path_ + ": process " + pid + " trains here"};
+  }
+  // Only a message is poorer without it.
+  if (::ftruncate(::fileno(lock_.get()), 0) != 0) return {};
+  std::fprintf(lock_.get(), "%d", static_cast<int>(::getpid()));
+  std::fflush(lock_.get());
+  return {};
+}
+
+Status RunDirectory::keep(const Config& config) const {
+  return replace_file(file("config.toml"), write_config(config));
 }
 
 Result<Config> RunDirectory::read_config(const std::string& directory) {
@@ -71,17 +99,26 @@ Result<Config> RunDirectory::read_config(const std::string& directory) {
   return load_config(path);
 }
 
-RunLog::RunLog(const std::string& path) : file_(std::fopen(path.c_str(), "ae")) {}
+void RunLog::open(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  opened_ = true;
+  file_.reset(std::fopen(path.c_str(), "ae"));
+  if (file_ == nullptr) return;
+  for (const std::string& line : std::exchange(early_, {})) std::fputs(line.c_str(), file_.get());
+  std::fflush(file_.get());
+}
 
 void RunLog::write(const std::string& line) {
-  if (file_ == nullptr) return;
   const std::time_t now = std::time(nullptr);
   std::tm parts = {};
   localtime_r(&now, &parts);
   char time[32];
   std::strftime(time, sizeof time, "%F %T", &parts);
-  // One call for each line: stdio's lock keeps them whole.
-  std::fprintf(file_.get(), "%s  %s\n", time, line.c_str());
+  const std::string whole = std::string(time) + "  " + line + "\n";
+  const std::lock_guard lock(mutex_);
+  if (!opened_) early_.push_back(whole);
+  if (file_ == nullptr) return;
+  std::fputs(whole.c_str(), file_.get());
   std::fflush(file_.get());
 }
 

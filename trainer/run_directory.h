@@ -6,46 +6,62 @@
 //     run.log         what was said, with the time
 //     report.html     both as a page
 //     store/          the rows on SSD and the commits, unless tiers.ssd says otherwise
+//     LOCK            held by the process that trains here; its pid
 
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "runtime/base/status.h"
 #include "trainer/config.h"
 
 namespace rowtide {
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 class RunDirectory {
  public:
-  // Makes the directory, or with `resume` goes on in it, and writes config.toml.
+  // Makes the directory with config.toml, or with `resume` goes on in it; then nothing of the run
+  // changes before keep().  Nobody else trains here while the result lives.
   // Errors: kInvalid (not empty and not `resume`, with that hint; foreign files; a change of the
-  // configuration that a resumed run may not have: key, old and new), kIo.
+  // configuration that a resumed run may not have: key, old and new), kLocked (pid), kIo, kNoSpace.
   static Result<RunDirectory> prepare(const Config& config, bool resume);
   // For looking at a run: its configuration.  Errors: kNotFound (no run is there), kInvalid.
   static Result<Config> read_config(const std::string& directory);
+
+  // Writes config.toml of a run that goes on, once it is sure that it does: one that is refused
+  // for its new tiers must still open with its old ones.  Errors: kIo, kNoSpace.
+  Status keep(const Config& config) const;
 
   const std::string& path() const { return path_; }
   std::string file(const char* name) const { return path_ + "/" + name; }
   bool resumed() const { return resumed_; }  // a run was there
 
  private:
+  Status lock();
+
   std::string path_;
   bool resumed_ = false;
+  std::unique_ptr<std::FILE, CloseFile> lock_;
 };
 
-// Appends lines with the time of day to a file.  Threads: any.  A line that cannot be written is
-// lost: the log is a hint, metrics.jsonl is the record.
+// Appends lines with the time of day to a file; those written before open() come when it opens.
+// Threads: any.  A line that cannot be written is lost: the log is a hint, metrics.jsonl is the
+// record.
 class RunLog {
  public:
-  explicit RunLog(const std::string& path);
+  void open(const std::string& path);
   void write(const std::string& line);
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_;
+  std::mutex mutex_;
+  std::vector<std::string> early_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
+  bool opened_ = false;
 };
 
 // Writes a file whole or not at all.  Errors: kIo, kNoSpace.

@@ -44,7 +44,6 @@ class TrainRun {
     auto directory = RunDirectory::prepare(config_, arguments_.resume);
     ROWTIDE_TRY_PART(Part::kRuntime, directory.status());
     directory_ = std::move(*directory);
-    log_.emplace(directory_.file("run.log"));
     if (Failure failure = open_model(std::move(plan)); !failure.ok()) return failure;
     return train();
   }
@@ -52,7 +51,7 @@ class TrainRun {
  private:
   void say(const std::string& line) {
     console_.say(line);
-    log_->write(line);
+    log_.write(line);
   }
 
   Failure open_model(Plan plan) {
@@ -61,6 +60,8 @@ class TrainRun {
         !failure.ok()) {
       return failure;
     }
+    ROWTIDE_TRY_PART(Part::kRuntime, directory_.keep(config_));
+    log_.open(directory_.file("run.log"));
     const Stats stats = model_->runtime->stats();
     start_ = {.config = config_,
               .plan = std::move(plan.lines),
@@ -102,8 +103,8 @@ class TrainRun {
     if (status.ok()) {
       status = write_report(directory_.file("metrics.jsonl"), directory_.file("report.html"));
     }
-    log_->write(end.event + " after step " + std::to_string(end.last.steps) +
-                (end.message.empty() ? "" : ": " + end.message));
+    log_.write(end.event + " after step " + std::to_string(end.last.steps) +
+               (end.message.empty() ? "" : ": " + end.message));
     if (!failure.ok()) return failure;  // it says more than what came after it
     ROWTIDE_TRY_PART(Part::kRuntime, status);
     std::printf("%s\n%s  %-14s%s\n", directory_.path().c_str(), describe_run(end, start_).c_str(),
@@ -116,7 +117,7 @@ class TrainRun {
   const TrainArguments& arguments_;
   Console console_;
   RunDirectory directory_;
-  std::optional<RunLog> log_;
+  RunLog log_;
   LogLine log_line_;
   StartRecord start_;
   std::unique_ptr<TrainedModel> model_;

@@ -83,12 +83,18 @@ Failure TrainLoop::split_rows() {
   if (model_.position.file_rows < 0) {
     console_.say("counting rows, to hold out the last " +
                  std::to_string(config_.data.eval_fraction * 100).substr(0, 4) + " %");
-    const auto rows = count_criteo_rows(config_.data.files);
+    const auto rows =
+        count_criteo_rows(reader_options(config_, config_.data.files, 0, ~uint64_t{0}, /*log=*/{}));
     ROWTIDE_TRY_PART(Part::kData, rows.status());
     model_.position.file_rows = static_cast<int64_t>(*rows);
   }
   const auto rows = static_cast<uint64_t>(model_.position.file_rows);
   train_rows_ = rows - static_cast<uint64_t>(double(rows) * config_.data.eval_fraction);
+  if (train_rows_ == rows) {
+    return {{Code::kInvalid, "data.eval_fraction holds out none of " + std::to_string(rows) +
+                                 " rows: make it larger, or 0"},
+            Part::kConfig};
+  }
   held_out_ = EvalRows{config_.data.files, train_rows_};
   return {};
 }
@@ -226,27 +232,28 @@ Failure TrainLoop::no_number(double loss, float rate) const {
   return {{Code::kInvalid, text + commit}, Part::kLoss};
 }
 
+// A failure beside the steps costs none of them: what was trained is committed before it is told.
 Failure TrainLoop::between_steps() {
   show_progress();
-  if (due(config_.run.metrics_every)) {
-    if (const Failure failure = write_metrics(); !failure.ok()) return failure;
-  }
-  if (due(config_.run.eval_every) && held_out_) {
-    if (const Failure failure = evaluate_now(); !failure.ok()) return failure;
-  }
-  return due(config_.run.commit_every) ? commit_now() : Failure{};
+  Failure failure;
+  if (due(config_.run.metrics_every)) failure = write_metrics();
+  if (failure.ok() && due(config_.run.eval_every) && held_out_) failure = evaluate_now();
+  if (failure.ok() && !due(config_.run.commit_every)) return {};
+  const Failure commit = commit_now();
+  return failure.ok() ? commit : failure;
 }
 
+// Commits before the evaluation, which may fail, and take long enough to be killed.
 // A window that a later resume goes on with stays open.
 Failure TrainLoop::finish() {
   const bool paused = interrupt_requested() || model_.position.steps == options_.stop_after;
-  if (!paused && model_.window.samples > 0) {
-    if (const Failure failure = write_metrics(); !failure.ok()) return failure;
-  }
-  if (!interrupt_requested() && held_out_ && evaluated_at_ != model_.position.steps) {
-    if (const Failure failure = evaluate_now(); !failure.ok()) return failure;
-  }
-  return commit_now();
+  Failure failure;
+  if (!paused && model_.window.samples > 0) failure = write_metrics();
+  const Failure commit = commit_now();
+  if (failure.ok()) failure = commit;
+  if (!failure.ok()) return failure;
+  const bool evaluated = evaluated_at_ == model_.position.steps;
+  return interrupt_requested() || !held_out_ || evaluated ? Failure{} : evaluate_now();
 }
 
 Failure TrainLoop::evaluate_now() {

@@ -31,8 +31,9 @@ class TrainLoop {
   // All must outlive it.
   TrainLoop(TrainedModel& model, MetricsLog& metrics, Console& console, TrainLoopOptions options);
 
-  // Trains until the configured end, stop_after, the first Ctrl-C, or a failure, then evaluates
-  // and commits (after Ctrl-C only commits, after a failure neither).
+  // Trains until the configured end, stop_after, the first Ctrl-C, or a failure, then commits and
+  // evaluates (after Ctrl-C only commits).  After a failure of data, evaluation or metrics it
+  // commits as well; after one of a step the last commit stays.
   Failure run();
 
   // What the last line of metrics says; its event is "end", "interrupted" or "failed".

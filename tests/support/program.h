@@ -51,6 +51,12 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void signal(int number) { ::kill(pid_, number); }
+  // Until the next signal it stands still; returns when it does.
+  void stop() {
+    int status = 0;
+    signal(SIGSTOP);
+    ::waitpid(pid_, &status, WUNTRACED);
+  }
 
   Finished wait() {
     int status = 0;

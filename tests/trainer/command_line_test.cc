@@ -2,116 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/support/program.h"
-#include "trainer/config_resolve.h"
+#include "tests/trainer/command_line_case.h"
 #include "trainer/interrupt.h"
-#include "trainer/synth.h"
 
 namespace rowtide {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr uint64_t kRows = 4000;
-
-class CommandLineTest : public ::testing::Test {
- protected:
-  // One data set for all tests.
-  static void SetUpTestSuite() {
-    data_ = new ScratchDirectory;
-    ASSERT_TRUE(write_synthetic_criteo({.rows = kRows, .out = file()}).ok());
-  }
-  static void TearDownTestSuite() { delete data_; }
-  static std::string file() { return data_->file("train.tsv.gz"); }
-
-  void SetUp() override {
-    if (!std::filesystem::exists(Program::path())) {
-      GTEST_SKIP() << "no rowtide in the folder that ROWTIDE_BIN names";
-    }
-    write_config("1GiB", "1GiB");
-    // Little more than the least that works, so that rows go all the way down and back.
-    const std::string plan = rowtide({"plan", config()}).out;
-    write_config(std::to_string(least(plan, "hbm") * 5 / 4),
-                 std::to_string(least(plan, "ddr") + (200 << 10)));
-  }
-
-  void write_config(const std::string& hbm, const std::string& ddr) {
-    write_file(config(), R"([data]
-batch = 64
-eval_fraction = 0.2
-[model]
-dim = 8
-bottom = [16, 8]
-top = [16, 1]
-cap_rows = 20000
-[tiers]
-hbm_bytes = ")" + hbm + R"("
-ddr_bytes = ")" + ddr + R"("
-ssd = [{directory = "store", bytes = "64MiB"}]
-known_batches = 6
-placed_batches = 2
-[run]
-metrics_every = 1
-digest = true
-)");
-  }
-
-  // The last column of a tier's line in a plan.
-  static uint64_t least(const std::string& plan, const std::string& tier) {
-    const size_t table = plan.rfind("planned        budget");
-    const size_t line = plan.find("\n" + tier + " ", table);
-    const std::string text = plan.substr(line + 1, plan.find('\n', line + 1) - line - 1);
-    const size_t number = text.rfind("  ") + 2;
-    const auto bytes = parse_size(text.substr(number));
-    EXPECT_TRUE(bytes.ok()) << text;
-    return bytes.ok() ? *bytes : 0;
-  }
-
-  std::string config() const { return scratch_.file("tiny.toml"); }
-  std::string run() const { return scratch_.file("run"); }
-
-  Finished rowtide(const std::vector<std::string>& arguments) {
-    return Program(scratch_, arguments).wait();
-  }
-  std::vector<std::string> train_arguments(const std::vector<std::string>& more = {},
-                                           const std::string& directory = "run") {
-    std::vector<std::string> all = {"train", config(),
-                                    "--set", "data.files=" + file(),
-                                    "--set", "run.directory=" + scratch_.file(directory)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  Finished train(const std::vector<std::string>& more = {}, const std::string& directory = "run") {
-    return rowtide(train_arguments(more, directory));
-  }
-
-  std::vector<Json> metrics(const std::string& directory = "run") {
-    std::vector<Json> lines;
-    std::istringstream in(read_file(scratch_.file(directory) + "/metrics.jsonl"));
-    for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
-    return lines;
-  }
-  // Step and loss of each metrics line.
-  std::vector<std::pair<uint64_t, double>> losses(const std::string& directory = "run") {
-    std::vector<std::pair<uint64_t, double>> out;
-    for (const Json& line : metrics(directory)) {
-      if (line["event"] == "metrics") out.emplace_back(line["steps"], line["loss"]);
-    }
-    return out;
-  }
-
-  static ScratchDirectory* data_;
-  ScratchDirectory scratch_;
-};
-
-ScratchDirectory* CommandLineTest::data_ = nullptr;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST_F(CommandLineTest, EveryHelpPageHasTheExitCodes) {
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
@@ -276,15 +173,41 @@ TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   EXPECT_EQ(losses(), losses("whole"));
 }
 
-TEST_F(CommandLineTest, ASecondWriterIsToldThePidOfTheFirst) {
-  Program program(scratch_, train_arguments({"--set", "run.epochs=1000"}));
+TEST_F(CommandLineTest, ASecondProcessIsToldThePidOfTheFirstAndChangesNothing) {
+  const std::vector<std::string> running = {"--set", "run.epochs=1000"};
+  Program program(scratch_, train_arguments(running));
   ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
-  const ScratchDirectory other;
-  const Finished second = Program(other, {"inspect", run()}).wait();
+  program.stop();
+  const auto before = files_of(run());
+  std::vector<std::vector<std::string>> second = {{"inspect", run()}};
+  for (const char* place : {"", "elsewhere"}) {  // a second store is no excuse
+    auto arguments = train_arguments(running);
+    arguments.insert(arguments.end(), {"--resume", "--steps", "1", "--set", "tiers.policy=lru"});
+    const std::string store = "[{directory='" + scratch_.file(place) + "', bytes='64MiB'}]";
+    if (*place != 0) arguments.insert(arguments.end(), {"--set", "tiers.ssd=" + store});
+    second.push_back(arguments);
+  }
+  for (const auto& arguments : second) {
+    const ScratchDirectory other;
+    const Finished refused = Program(other, arguments).wait();
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, std::to_string(program.pid()))) << refused.err;
+    EXPECT_EQ(files_of(run()), before);
+  }
   program.signal(SIGKILL);
   program.wait();
-  EXPECT_EQ(second.exit_code, 4) << second.err;
-  EXPECT_TRUE(contains(second.err, std::to_string(program.pid()))) << second.err;
+}
+
+TEST_F(CommandLineTest, AResumeThatIsRefusedLeavesTheRunAsItWas) {
+  // The log outgrows the budget that it is then given.
+  ASSERT_EQ(train({"--steps", "45", "--set", "run.commit_every=5"}).exit_code, 0);
+  const auto before = files_of(run());
+  const Finished refused =
+      train({"--resume", "--set", "tiers.ssd=[{directory='store', bytes='1MiB'}]"});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_TRUE(contains(refused.err, "the budget is")) << refused.err;
+  EXPECT_EQ(files_of(run()), before);
+  EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
 }
 
 TEST_F(CommandLineTest, AllInMemoryGivesTheSameDigest) {

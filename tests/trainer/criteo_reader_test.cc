@@ -209,12 +209,19 @@ TEST_F(CriteoReaderTest, ItsMemoryIsBoundedWhateverTheFiles) {
   EXPECT_LT(CriteoReader::predict_bytes(large), 256u << 20);
 }
 
-TEST_F(CriteoReaderTest, CountsRowsWithoutParsing) {
+TEST_F(CriteoReaderTest, CountsRowsAsTheyAreNumbered) {
   const std::string text = random_criteo_text(3000, 1) + random_criteo_line(7);
-  const auto rows = count_criteo_rows({put("a.gz", gzipped(text)), put("b", text)});
-  ASSERT_TRUE(rows.ok());
-  EXPECT_EQ(*rows, 6002u);
-  EXPECT_EQ(count_criteo_rows({scratch_.file("none")}).status().code(), Code::kNotFound);
+  const std::string bad = "header\n" + text + "\n\nbad\n" + std::string(700000, 'x');
+  const auto count = [](std::vector<std::string> files, OnError on_error) {
+    return count_criteo_rows(
+        {.files = std::move(files), .tables = criteo_tables(), .on_error = on_error});
+  };
+  const std::string a = put("a.gz", gzipped(text)), b = put("b", text), c = put("c", bad);
+  for (OnError on_error : {OnError::kFail, OnError::kSkip}) {
+    EXPECT_EQ(count({a, b}, on_error).value(), 6002u);
+    EXPECT_EQ(count({scratch_.file("none")}, on_error).status().code(), Code::kNotFound);
+  }
+  EXPECT_EQ(count({a, c, b}, OnError::kSkip).value(), 9003u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "trainer/metrics_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,30 @@ namespace rowtide {
 namespace {
 
 using Json = nlohmann::json;
+
+// While it lives, nothing more fits into a file: its writes fail as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(const std::string& path) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      if (std::filesystem::read_symlink(entry, gone) != path) continue;
+      file_ = std::stoi(entry.path().filename());
+    }
+    EXPECT_GE(file_, 0);
+    kept_ = ::dup(file_);
+    const int full = ::open("/dev/full", O_WRONLY);
+    ::dup2(full, file_);
+    ::close(full);
+  }
+  ~FullDisk() {
+    ::dup2(kept_, file_);
+    ::close(kept_);
+  }
+
+ private:
+  int file_ = -1, kept_ = -1;
+};
 
 class MetricsLogTest : public ::testing::Test {
  protected:
@@ -132,9 +158,25 @@ TEST_F(MetricsLogTest, ResumeOfAnEmptyFileStarts) {
   EXPECT_EQ(lines().at(0)["event"], "start");
 }
 
+// A disk that fills while the log is open, and one that is full when it is opened.
 TEST_F(MetricsLogTest, AFullDiskIsNamed) {
-  auto log = MetricsLog::open("/dev/full/metrics.jsonl", false, start());
-  EXPECT_FALSE(log.ok());
+  const auto expect_full = [&](const Status& status) {
+    EXPECT_EQ(status.code(), Code::kNoSpace);
+    EXPECT_NE(status.message().find(path() + ": No space left on device"), std::string::npos)
+        << status.message();
+  };
+  {
+    MetricsLog log = open();
+    const FullDisk full(path());
+    expect_full(log.step(at(1)));
+    expect_full(log.evaluation({}));
+    expect_full(log.commit(1, 1, 0));
+    expect_full(log.end({.event = "end", .last = at(1)}));
+  }
+  EXPECT_EQ(lines().size(), 1u);
+  std::filesystem::create_symlink("/dev/full", path() + ".part");
+  expect_full(MetricsLog::open(path(), true, start()).status());
+  EXPECT_EQ(lines().size(), 1u);  // what was there stays
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sstream>
+
+#include "tests/support/as_nobody.h"
 #include "tests/support/scratch_directory.h"
 #include "trainer/config_toml.h"
 
@@ -59,7 +62,10 @@ TEST_F(RunDirectoryTest, AChangedKeyIsNamedWithOldAndNew) {
   EXPECT_EQ(prepare(true, {"data.batch=8"}).message(),
             scratch_.file("run") +
                 ": data.batch was 2048 and is now 8: it may not change when a run is resumed");
-  ASSERT_TRUE(prepare(true, {"tiers.policy=lru"}).ok());
+  const auto run = RunDirectory::prepare(config({"tiers.policy=lru"}), true);
+  ASSERT_TRUE(run.ok());
+  EXPECT_NE(RunDirectory::read_config(scratch_.file("run"))->tiers.policy, "lru");
+  ASSERT_TRUE(run->keep(config({"tiers.policy=lru"})).ok());
   EXPECT_EQ(RunDirectory::read_config(scratch_.file("run"))->tiers.policy, "lru");
 }
 
@@ -67,22 +73,77 @@ TEST_F(RunDirectoryTest, APlaceThatCannotBeWrittenIsNamed) {
   write_file(scratch_.file("run"), "a file");
   EXPECT_NE(prepare(false).message().find("no directory"), std::string::npos);
   EXPECT_EQ(RunDirectory::read_config(scratch_.path()).status().code(), Code::kNotFound);
-  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  ::chmod(scratch_.path().c_str(), 0500);
-  EXPECT_EQ(
-      RunDirectory::prepare(*parse_config("", "m", {"run.directory=" + scratch_.file("x")}), false)
-          .status()
-          .code(),
-      Code::kIo);
-  ::chmod(scratch_.path().c_str(), 0700);
+}
+
+TEST_F(RunDirectoryTest, ADirectoryWithoutPermissionIsNamed) {
+  ASSERT_TRUE(prepare(false).ok());
+  std::filesystem::create_directory(scratch_.file("new"));
+  for (const char* name : {"run", "new", "."}) ::chmod(scratch_.file(name).c_str(), 0555);
+  const auto prepare_at = [&](const std::string& name) {
+    Config at = config();
+    at.run.directory = scratch_.file(name);
+    return RunDirectory::prepare(at, true).status();
+  };
+  Status refused[3];
+  const bool asked = as_nobody([&] {
+    refused[0] = prepare_at("run");
+    refused[1] = prepare_at("new");
+    refused[2] = prepare_at("none");
+  });
+  for (const char* name : {".", "run", "new"}) ::chmod(scratch_.file(name).c_str(), 0755);
+  if (!asked) GTEST_SKIP() << "root that cannot become another user";
+  const char* const named[] = {"run/LOCK", "new/LOCK", "none"};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(refused[i].code(), Code::kIo);
+    EXPECT_NE(refused[i].message().find(scratch_.file(named[i])), std::string::npos)
+        << refused[i].message();
+    EXPECT_NE(refused[i].message().find("Permission denied"), std::string::npos);
+  }
+}
+
+TEST_F(RunDirectoryTest, AFullDiskIsNamed) {
+  const auto run = RunDirectory::prepare(config(), false);
+  ASSERT_TRUE(run.ok());
+  const std::string before = read_file(run->file("config.toml"));
+  // What is written whole is written beside the file first.
+  std::filesystem::create_symlink("/dev/full", run->file("config.toml.part"));
+  const Status full = run->keep(config({"data.batch=77"}));
+  EXPECT_EQ(full.code(), Code::kNoSpace);
+  EXPECT_NE(full.message().find(run->file("config.toml")), std::string::npos) << full.message();
+  EXPECT_EQ(read_file(run->file("config.toml")), before);
+}
+
+TEST_F(RunDirectoryTest, OneProcessAtATimeTrainsHere) {
+  {
+    const auto first = RunDirectory::prepare(config(), false);
+    ASSERT_TRUE(first.ok());
+    const Status second = prepare(true, {"tiers.policy=lru"});
+    EXPECT_EQ(second.code(), Code::kLocked);
+    EXPECT_NE(second.message().find("process " + std::to_string(::getpid())), std::string::npos)
+        << second.message();
+  }
+  EXPECT_TRUE(prepare(true).ok());
+}
+
+TEST_F(RunDirectoryTest, ARunThatDiedBeforeItBeganIsNoRun) {
+  std::filesystem::create_directory(scratch_.file("run"));
+  write_file(scratch_.file("run/LOCK"), "1");
+  EXPECT_TRUE(prepare(false).ok());
 }
 
 TEST_F(RunDirectoryTest, TheLogKeepsEarlierLines) {
-  RunLog(scratch_.file("run.log")).write("first");
-  RunLog(scratch_.file("run.log")).write("second");
-  const std::string log = read_file(scratch_.file("run.log"));
-  EXPECT_NE(log.find("  first\n"), std::string::npos);
-  EXPECT_NE(log.find("  second\n"), std::string::npos);
+  for (const char* line : {"first", "second"}) {
+    RunLog log;
+    log.write(std::string("before ") + line);
+    log.open(scratch_.file("run.log"));
+    log.write(line);
+  }
+  std::istringstream log(read_file(scratch_.file("run.log")));
+  for (const char* said : {"before first", "first", "before second", "second"}) {
+    std::string line;
+    std::getline(log, line);
+    EXPECT_TRUE(line.ends_with(std::string("  ") + said)) << line;
+  }
 }
 
 }  // namespace
