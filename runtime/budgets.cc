@@ -75,14 +75,23 @@ uint32_t fitting_p(const Layout& layout) {
 void judge_budgets(const RuntimeOptions& o, Layout& layout) {
   Plan& plan = layout.plan;
   std::string short_of;
-  const auto compare = [&](const char* name, uint64_t least, uint64_t budget) {
-    if (least <= budget) return;
+  const auto add = [&](const std::string& name, uint64_t least, uint64_t budget) {
     short_of += short_of.empty() ? "" : "; ";
-    short_of += std::string(name) + ": the least that works is " + bytes_text(least) +
-                ", the budget is " + bytes_text(budget);
+    short_of += name + ": the least that works is " + bytes_text(least) + ", the budget is " +
+                bytes_text(budget);
   };
-  compare("hbm_bytes", plan.least_hbm_bytes, o.hbm_bytes);
-  compare("ddr_bytes", plan.least_ddr_bytes, o.ddr_bytes);
+  if (plan.least_hbm_bytes > o.hbm_bytes) add("hbm_bytes", plan.least_hbm_bytes, o.hbm_bytes);
+  if (plan.least_ddr_bytes > o.ddr_bytes) add("ddr_bytes", plan.least_ddr_bytes, o.ddr_bytes);
+  if (!layout.store.directories.empty()) {
+    const DiskBudget disk = ColdStore::judge_budget(layout.store);
+    plan.least_ssd_bytes = disk.least_bytes;
+    const size_t count = layout.store.directories.size();
+    const std::string shared =
+        count > 1 ? " (however its " + std::to_string(count) + " directories share it)" : "";
+    if (disk.status.code() == Code::kNoSpace) {
+      add("ssd" + shared, plan.least_ssd_bytes, plan.ssd_bytes);
+    }
+  }
   if (!short_of.empty()) plan.status = {Code::kNoSpace, short_of};
   if (plan.placed_batches < layout.placed) {
     plan.warnings.push_back("hbm_bytes holds every batch of " + std::to_string(layout.max_ids) +

@@ -229,6 +229,8 @@ struct Plan {
   std::vector<PlanLine> lines;
   uint64_t hbm_bytes = 0, ddr_bytes = 0, ssd_bytes = 0;  // that open() would reserve
   uint64_t least_hbm_bytes = 0, least_ddr_bytes = 0;     // with which every batch fits
+  // With which a store opens, however its directories share them.  It must also hold every row that
+  // was ever written.
   uint64_t least_ssd_bytes = 0;
   uint32_t placed_batches = 0;  // the P that fits
   std::vector<std::string> warnings;

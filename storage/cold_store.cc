@@ -21,17 +21,33 @@ auto with_files(Use&& use) {
   return use(*files);
 }
 
+// Of the store that is there; 0: none, or none that can be read, as open() will say.
+uint32_t segment_bytes_of(const ColdStoreOptions& options) {
+  const auto bytes =
+      with_files([&](FileSystem& files) { return StoreFiles::segment_bytes_in(files, options); });
+  return bytes.ok() ? *bytes : 0;
+}
+
 }  // namespace
 }  // namespace storage
 
+DiskBudget ColdStore::judge_budget(const ColdStoreOptions& options) {
+  const uint32_t segment_bytes = storage::segment_bytes_of(options);
+  const Status status = storage::Layout::of(options, segment_bytes).status();
+  if (!status.ok() && status.code() != Code::kNoSpace) return {.status = status};
+  return {storage::Layout::least_bytes(options, segment_bytes), status};
+}
+
 std::vector<MemoryLine> ColdStore::predict(const ColdStoreOptions& options) {
-  const auto segment_bytes = storage::with_files([&](storage::FileSystem& files) {
-    return storage::StoreFiles::segment_bytes_in(files, options);
-  });
-  const auto layout = storage::Layout::of(options, segment_bytes.ok() ? segment_bytes.value() : 0);
+  ColdStoreOptions enough = options;
+  const DiskBudget budget = judge_budget(options);
+  if (!budget.status.ok()) {
+    if (budget.status.code() != Code::kNoSpace) return {};
+    enough.directories[0].bytes = budget.least_bytes;
+  }
+  const auto layout = storage::Layout::of(enough, storage::segment_bytes_of(options));
   if (!layout.ok()) return {};
-  return storage::predict_memory(options, layout.value(),
-                                 storage::KeyDomain(options.tables).bits());
+  return storage::predict_memory(enough, *layout, storage::KeyDomain(enough.tables).bits());
 }
 
 Result<StoreSummary> ColdStore::summary(const std::vector<StoreDirectory>& directories) {

@@ -100,9 +100,18 @@ struct MemoryLine {
   uint64_t bytes = 0;
 };
 
+// What open() says of the options, as far as no file tells it otherwise.
+struct DiskBudget {
+  uint64_t least_bytes = 0;  // that suffice, however the directories share them
+  Status status;             // kNoSpace: they have less; kInvalid: other options are wrong
+};
+
 class ColdStore {
  public:
-  // DDR that open() will reserve: index, liveness, write and read buffers, by name.
+  static DiskBudget judge_budget(const ColdStoreOptions& options);
+
+  // DDR that open() will reserve: index, liveness, write and read buffers, by name.  Of a disk
+  // budget that is too small: with the least.
   static std::vector<MemoryLine> predict(const ColdStoreOptions& options);
 
   // Errors: kIo, kFormat, kCorrupt.

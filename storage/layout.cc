@@ -58,16 +58,28 @@ uint32_t choose_segment(uint64_t bytes, uint32_t largest_record) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(wanted, least, std::max(least, kMostSegment)));
 }
 
+uint32_t largest_record(const ColdStoreOptions& options) {
+  const auto& types = options.payload_bytes;
+  return *std::max_element(types.begin(), types.end()) + kRecordHeaderBytes;
+}
+
+// Of a directory, beside its segments.
+uint64_t beside_segments(size_t directory) {
+  return kPageBytes + (directory == 0 ? kCommitRoom : 0);
+}
+
 // The cleaner needs room to work in, and each type an open segment.
+uint64_t least_segments(const ColdStoreOptions& options) {
+  return 2 * options.payload_bytes.size() + 4;
+}
+
 Status check_budget(const ColdStoreOptions& options, const Layout& layout) {
-  const uint64_t least = 2 * options.payload_bytes.size() + 4;
-  if (layout.segment_count >= least) return {};
+  if (layout.segment_count >= least_segments(options)) return {};
   uint64_t have = 0;
   for (const auto& directory : options.directories) have += directory.bytes;
-  return {Code::kNoSpace,
-          "the cold store needs " +
-              std::to_string(least * layout.segment_bytes + kPageBytes + kCommitRoom) +
-              " bytes of disk, its budget is " + std::to_string(have)};
+  return {Code::kNoSpace, "the cold store needs " +
+                              std::to_string(Layout::least_bytes(options, layout.segment_bytes)) +
+                              " bytes of disk, its budget is " + std::to_string(have)};
 }
 
 // Each type may hold a partly filled chunk and one that waits for it; a footer must find room too.
@@ -99,9 +111,7 @@ Result<Layout> Layout::of(const ColdStoreOptions& options, uint32_t segment_byte
   uint64_t bytes = 0;
   for (const auto& directory : options.directories) bytes += directory.bytes;
   for (uint32_t payload : options.payload_bytes) layout.types.push_back(type_of(payload));
-  uint32_t largest = 0;
-  for (const RecordType& type : layout.types) largest = std::max(largest, type.bytes);
-
+  const uint32_t largest = largest_record(options);
   layout.segment_bytes = segment_bytes != 0 ? segment_bytes : choose_segment(bytes, largest);
   for (RecordType& type : layout.types) {
     type.slots = most_slots(type, layout.segment_bytes);
@@ -110,7 +120,7 @@ Result<Layout> Layout::of(const ColdStoreOptions& options, uint32_t segment_byte
         std::max(layout.footer_bytes, most_footer_bytes(type.bytes, layout.segment_bytes));
   }
   for (size_t d = 0; d < options.directories.size(); ++d) {
-    const uint64_t beside = kPageBytes + (d == 0 ? kCommitRoom : 0);
+    const uint64_t beside = beside_segments(d);
     const uint64_t have = options.directories[d].bytes;
     const uint64_t count = have > beside ? (have - beside) / layout.segment_bytes : 0;
     layout.segments.push_back(static_cast<uint32_t>(count));
@@ -122,6 +132,15 @@ Result<Layout> Layout::of(const ColdStoreOptions& options, uint32_t segment_byte
   layout.block_bytes = std::max(std::min(kBlock, layout.segment_bytes), layout.read_bytes);
   size_write_buffer(options, largest, &layout);
   return layout;
+}
+
+// Each directory may end in all but a byte of a segment, which only the last one needed can spare.
+uint64_t Layout::least_bytes(const ColdStoreOptions& options, uint32_t segment_bytes) {
+  const uint64_t segment =
+      segment_bytes != 0 ? segment_bytes : choose_segment(0, largest_record(options));
+  uint64_t least = (least_segments(options) - 1) * segment + 1;
+  for (size_t d = 0; d < options.directories.size(); ++d) least += beside_segments(d) + segment - 1;
+  return least;
 }
 
 uint32_t Layout::directory_of(uint32_t segment) const {

@@ -45,8 +45,12 @@ struct Layout {
   uint32_t read_bytes = 0;                    // of one read: the pages of the largest record
   uint32_t block_bytes = 0;                   // of one read of the cleaner or of scan()
 
-  // `segment_bytes` of a store that exists, 0: chosen here.  Errors: kInvalid.
+  // `segment_bytes` of a store that exists, 0: chosen here.  Errors: kInvalid, kNoSpace.
   static Result<Layout> of(const ColdStoreOptions& options, uint32_t segment_bytes);
+
+  // The bytes of disk with which of() succeeds, however the directories share them.
+  // REQUIRES: of() says nothing but kNoSpace.
+  static uint64_t least_bytes(const ColdStoreOptions& options, uint32_t segment_bytes);
 
   uint64_t record_count() const { return uint64_t{segment_count} * stride; }
   uint64_t record(uint32_t segment, uint32_t slot) const {

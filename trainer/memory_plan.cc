@@ -74,6 +74,9 @@ std::string format(const char* pattern, const std::string& a, const std::string&
   return text;
 }
 
+// Rounded up, so that a budget of what is printed suffices.
+std::string least_size(uint64_t bytes) { return std::to_string((bytes + 1023) >> 10) + " KiB"; }
+
 }  // namespace
 
 Plan plan_run(const Config& config, const std::string& directory) {
@@ -112,7 +115,7 @@ std::string describe_plan(const Plan& plan, const Config& config) {
   for (const auto& [name, planned, budget, least] : tiers) {
     out += std::string(name) + "   " +
            format("%13s %13s %13s\n", readable_size(double(planned)), readable_size(double(budget)),
-                  readable_size(double(least)));
+                  least_size(least));
   }
   out += "all memory, the process included: " + readable_size(double(memory)) + "\n";
   out += "batches placed ahead: " + std::to_string(plan.placed_batches) + "\n";

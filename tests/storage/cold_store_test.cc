@@ -104,5 +104,29 @@ TEST(ColdStoreTest, RewritingAThousandRowsVeryOftenKeepsTheSsdUseBounded) {
   EXPECT_TRUE(holds(*t.store, versions, 1001, 68));
 }
 
+// The worst split leaves all but a byte of a segment over in each directory.
+TEST(ColdStoreTest, TheLeastBudgetSufficesHoweverItIsShared) {
+  for (const std::vector<uint32_t>& types :
+       std::vector<std::vector<uint32_t>>{{68}, {4, 68, 516}, {49152}}) {
+    for (size_t count : {1, 2, 5}) {
+      ColdStoreOptions o{.payload_bytes = types, .max_rows = 1000};
+      for (size_t d = 0; d < count; ++d) o.directories.push_back({"unused", 0});
+      const uint64_t least = ColdStore::judge_budget(o).least_bytes;
+      const uint64_t segment =
+          Layout::of({.directories = {{"unused", least}}, .payload_bytes = types, .max_rows = 1000},
+                     0)
+              .value()
+              .segment_bytes;
+      for (size_t d = 1; d < count; ++d) o.directories[d].bytes = kPageBytes + segment - 1;
+      o.directories[0].bytes = least - (count - 1) * (kPageBytes + segment - 1);
+      EXPECT_TRUE(ColdStore::judge_budget(o).status.ok()) << count;
+      --o.directories[0].bytes;
+      const Status less = ColdStore::judge_budget(o).status;
+      EXPECT_EQ(less.code(), Code::kNoSpace) << count;
+      EXPECT_NE(less.message().find(std::to_string(least)), std::string::npos) << less.message();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rowtide::storage

@@ -76,10 +76,32 @@ TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
   EXPECT_TRUE(contains(finished.err, "cpu")) << finished.err;
 }
 
+// Rows of 16 KiB: fewer than six segments of them are more than the least that a directory may
+// have.
 TEST_F(CommandLineTest, ABudgetTooSmallNamesOneThatWouldDo) {
-  const Finished finished = train({"--set", "tiers.hbm_bytes=4096"});
-  EXPECT_EQ(finished.exit_code, 2) << finished.err;
-  EXPECT_TRUE(contains(finished.err, "hbm")) << finished.err;
+  const std::string store = scratch_.file("wide");
+  const auto with = [&](const std::string& tier, uint64_t bytes, const std::string& directory) {
+    const std::string number = std::to_string(bytes);
+    const std::string set = tier == "ssd"
+                                ? "tiers.ssd=[{directory='" + store + "', bytes=" + number + "}]"
+                                : "tiers." + tier + "_bytes=" + number;
+    return train({"--steps", "1", "--set", "data.batch=1", "--set", "data.eval_fraction=0", "--set",
+                  "model.dim=4096", "--set", "model.bottom=[8, 4096]", "--set",
+                  "tiers.hbm_bytes='256MiB'", "--set", "tiers.ddr_bytes='256MiB'", "--set", set},
+                 directory);
+  };
+  for (const std::string tier : {"hbm", "ddr", "ssd"}) {
+    const Finished refused = with(tier, tier == "ssd" ? 1 << 20 : 4096, tier);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    const std::string before = "the least that works is ";
+    const size_t at = refused.err.find(before);
+    ASSERT_TRUE(contains(refused.err, tier) && at != std::string::npos) << refused.err;
+    const uint64_t least = std::stoull(refused.err.substr(at + before.size()));
+    EXPECT_EQ(with(tier, least - 4096, tier).exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file(tier)));
+    const Finished trained = with(tier, least, tier);
+    EXPECT_EQ(trained.exit_code, 0) << tier << " " << least << ": " << trained.err;
+  }
 }
 
 TEST_F(CommandLineTest, AStoreThatIsNoStoreExitsWith4) {
