@@ -9,6 +9,7 @@ constexpr uint32_t kMostBatch = 8;
 constexpr uint32_t kSegmentsPerBatched = 64;  // one more victim a sync for so many segments
 // A segment with less to gain is full: copying it would mostly move live records about.
 constexpr uint32_t kLeastGain = 32;  // of the segment: 1/32
+constexpr uint32_t kMostRounds = 2;  // over all segments, without a record from outside
 
 }  // namespace
 
@@ -28,6 +29,12 @@ uint32_t Cleaner::least_gain() const {
   return std::max(parts_.layout->segment_bytes / kLeastGain, 2 * kPageBytes);
 }
 
+// Each flush pads a page of every type.  In a small log that can be all that a victim gains, so
+// that a nearly full one would be copied round and round.
+bool Cleaner::fruitless() const {
+  return victims_ > uint64_t{kMostRounds} * parts_.layout->segment_count;
+}
+
 void Cleaner::step(uint32_t newest_epoch, bool may_free) {
   if (may_free) free_synced();
   while (!reading_) {  // one block at most: the next one must be read first
@@ -43,10 +50,11 @@ void Cleaner::step(uint32_t newest_epoch, bool may_free) {
 }
 
 bool Cleaner::choose() {
-  if (parts_.log->free_count() + emptied_.size() > wanted_free()) return false;
+  if (fruitless() || parts_.log->free_count() + emptied_.size() > wanted_free()) return false;
   const uint32_t segment = parts_.segments->emptiest(least_gain());
   if (segment == kNoSegment || parts_.buffer->holds(segment)) return false;
   victim_ = segment;
+  ++victims_;
   block_ = {.segment = segment};
   return true;
 }
@@ -154,7 +162,7 @@ void Cleaner::free_synced() {
 
 bool Cleaner::stuck() const {
   return victim_ == kNoSegment && emptied_.empty() &&
-         parts_.segments->emptiest(least_gain()) == kNoSegment;
+         (fruitless() || parts_.segments->emptiest(least_gain()) == kNoSegment);
 }
 
 }  // namespace rowtide::storage

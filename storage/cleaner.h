@@ -38,6 +38,8 @@ class Cleaner final : public IoUser {
   void step(uint32_t newest_epoch, bool may_free);
   // Whether it can do nothing to free a segment, now or later.
   bool stuck() const;
+  // Something has changed for which cleaning may pay again: a record was accepted, a commit let go.
+  void begin_anew() { victims_ = 0; }
   bool any_emptied() const { return !emptied_.empty(); }
 
   uint64_t records_copied() const { return records_copied_; }
@@ -56,6 +58,7 @@ class Cleaner final : public IoUser {
 
   uint32_t wanted_free() const { return parts_.log->reserve() + batch_; }
   uint32_t least_gain() const;
+  bool fruitless() const;
   bool choose();
   void next_block();
   void read_block();
@@ -68,6 +71,7 @@ class Cleaner final : public IoUser {
   HostArena arena_;
   uint32_t batch_ = 1;  // victims for one sync
   uint32_t victim_ = kNoSegment;
+  uint64_t victims_ = 0;  // since begin_anew()
   Block block_;
   bool reading_ = false, loaded_ = false, again_ = false;
   uint32_t moved_ = 0;  // bytes of the block that came so far

@@ -153,6 +153,7 @@ Status LogStore::settle() {
   hold_open(store_files_.manifest());
   segments_->drop_commit(segments_->commits().bit_of(content.epoch));
   pending_ = 0;
+  cleaner_->begin_anew();
   store_files_.remove_stale();  // or each failed commit would leave its arrays
   count_commit_bytes();
   return {};
@@ -184,6 +185,7 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
   for (uint32_t segment : held_) (*segments_)[segment].held = false;
   held_.clear();
   hold_open(manifest);
+  cleaner_->begin_anew();
   store_files_.remove_stale();
   count_commit_bytes();
   last_commit_ = content;

@@ -213,6 +213,7 @@ Result<bool> LogStore::append(uint32_t type, Key key, uint32_t epoch,
   segments_->add_newest(record, epoch);
   if (there != kNoRecord) segments_->supersede(there, epoch);
   newest_epoch_ = std::max(newest_epoch_, epoch);
+  cleaner_->begin_anew();
   ++records_appended_;
   bytes_appended_ += layout_.types[type].bytes;
   return true;

@@ -143,6 +143,40 @@ TEST(CleaningTest, CostsAboutTheKnownLimitUnderUniformOverwrites) {
   EXPECT_LT(amplification, 1.25 * limit);
 }
 
+// A few large segments, made when the budget was larger.
+TEST(CleaningTest, ANearlyFullLogTakesTheRowOrSaysSo) {
+  constexpr int kMostPolls = 20000;
+  int full = 0;
+  for (uint64_t rows = 5000; rows <= 11000; rows += 250) {
+    StoreTester t(rows);
+    t.options.directories[0].bytes = 64 << 20;
+    t.options.payload_bytes = {36};
+    t.options.tables = {{0, rows}};
+    ASSERT_TRUE(t.open().ok());
+    std::mt19937_64 random(rows);
+    for (Key key = 0; key < rows; ++key) ASSERT_TRUE(t.put(key, 1, 1).ok());
+    ASSERT_TRUE(t.commit(1).ok());
+    t.close();
+    t.options.directories[0].bytes = 1 << 20;
+    ASSERT_TRUE(t.open().ok());
+    Status status;
+    for (int n = 0; n < 10000 && status.ok(); ++n) {
+      const auto payload = payload_of(n, n, t.bytes_of(0));
+      Result<bool> accepted = false;
+      for (int polls = 0; status.ok() && !*accepted; ++polls) {
+        ASSERT_LT(polls, kMostPolls) << rows << " rows, append " << n;
+        accepted = t.store->append(0, random() % rows, 2, payload, {});
+        if (accepted.ok() && !*accepted) t.store->poll(true, t.ended);
+        if (!accepted.ok()) status = accepted.status();
+        if (!status.ok()) break;
+      }
+    }
+    EXPECT_TRUE(status.ok() || status.code() == Code::kNoSpace) << status.to_string();
+    full += !status.ok();
+  }
+  EXPECT_GT(full, 0);
+}
+
 TEST(CleaningTest, AReadIsNeverOvertakenByTheReuseOfItsSegment) {
   StoreTester t;
   t.options.directories[0].bytes = 1 << 20;

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "tests/support/watchdog.h"
 #include "tests/trainer/command_line_case.h"
 #include "trainer/interrupt.h"
 
@@ -230,6 +231,18 @@ TEST_F(CommandLineTest, AResumeThatIsRefusedLeavesTheRunAsItWas) {
   EXPECT_TRUE(contains(refused.err, "the budget is")) << refused.err;
   EXPECT_EQ(files_of(run()), before);
   EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
+}
+
+// Seven segments of 128 KiB, of which cleaning could gain no more than it pads: it went round for
+// ever.
+TEST_F(CommandLineTest, ALogTooSmallForWhatChangesEndsTheRunByName) {
+  const Watchdog watchdog("a run whose log gets full");
+  ASSERT_EQ(train({"--steps", "30"}).exit_code, 0);
+  const Finished full =
+      train({"--resume", "--set", "tiers.ssd=[{directory='store', bytes='1MiB'}]"});
+  EXPECT_EQ(full.exit_code, 4) << full.err;
+  EXPECT_TRUE(contains(full.err, "the log is full")) << full.err;
+  EXPECT_EQ(train({"--resume"}).exit_code, 0);  // with the budget of before
 }
 
 TEST_F(CommandLineTest, AllInMemoryGivesTheSameDigest) {
