@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -84,6 +85,18 @@ Status RunDirectory::lock() {
   std::fprintf(lock_.get(), "%d", static_cast<int>(::getpid()));
   std::fflush(lock_.get());
   return {};
+}
+
+Status RunDirectory::check_moved(const Config& config) const {
+  const auto before = read_config(path_);
+  if (!before.ok()) return before.status();
+  const auto& was = before->tiers.ssd;
+  const bool same =
+      std::ranges::equal(was, config.tiers.ssd, {}, &SsdConfig::directory, &SsdConfig::directory);
+  if (was.empty() || same) return {};
+  return {Code::kInvalid, "tiers.ssd: the rows of this run are in \"" + was[0].directory +
+                              "\" and what is named now holds no commit; move the store there "
+                              "first, or leave tiers.ssd as it was"};
 }
 
 Status RunDirectory::keep(const Config& config) const {

@@ -33,6 +33,9 @@ class RunDirectory {
   // For looking at a run: its configuration.  Errors: kNotFound (no run is there), kInvalid.
   static Result<Config> read_config(const std::string& directory);
 
+  // Of a store without a commit: that it is where the run's was, so that a resume that looks in the
+  // wrong place does not begin again over what is there.  Errors: kInvalid naming the old place.
+  Status check_moved(const Config& config) const;
   // Writes config.toml of a run that goes on, once it is sure that it does: one that is refused
   // for its new tiers must still open with its old ones.  Errors: kIo, kNoSpace.
   Status keep(const Config& config) const;

@@ -233,6 +233,22 @@ TEST_F(CommandLineTest, AResumeThatIsRefusedLeavesTheRunAsItWas) {
   EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
 }
 
+TEST_F(CommandLineTest, AResumeThatLooksForItsRowsElsewhereIsRefused) {
+  ASSERT_EQ(train({"--steps", "10"}).exit_code, 0);
+  const auto before = files_of(run());
+  const std::string elsewhere = "[{directory='" + scratch_.file("moved") + "', bytes='64MiB'}]";
+  for (const std::string& ssd : {elsewhere, std::string("[]")}) {
+    const Finished refused =
+        train({"--resume", "--set", "tiers.ssd=" + ssd, "--set", "tiers.hbm_bytes=64MiB"});
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "store")) << refused.err;
+    EXPECT_EQ(files_of(run()), before);
+  }
+  std::filesystem::remove_all(scratch_.file("moved"));
+  std::filesystem::rename(run() + "/store", scratch_.file("moved"));
+  EXPECT_EQ(train({"--resume", "--set", "tiers.ssd=" + elsewhere}).exit_code, 0);
+}
+
 // Seven segments of 128 KiB, of which cleaning could gain no more than it pads: it went round for
 // ever.
 TEST_F(CommandLineTest, ALogTooSmallForWhatChangesEndsTheRunByName) {
