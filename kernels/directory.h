@@ -49,11 +49,9 @@ struct DirectoryView {
   }
 };
 
-// The slot of `key`, or kNoSlot.  REQUIRES, here and below: key != kNoKey.
+// The slot of `key`, or kNoSlot.  REQUIRES, here and below: key != kNoKey.  For many keys
+// directory_probe_cpu() hides all misses.
 Slot directory_find(const DirectoryView& view, Key key);
-// Starts to load the tags of the set of `key`.  For many keys directory_probe_cpu() hides all
-// misses.
-void directory_prefetch(const DirectoryView& view, Key key);
 
 // Starts to load what it takes to choose a slot of the set: tags, words, last.
 void directory_prefetch_set(const DirectoryView& view, uint32_t set);

@@ -58,10 +58,6 @@ Slot directory_find(const DirectoryView& view, Key key) {
   return ROWTIDE_FOR_THIS_CPU(find)(view, key);
 }
 
-void directory_prefetch(const DirectoryView& view, Key key) {
-  __builtin_prefetch(view.tags + uint64_t{view.set_of(key)} * kWays);
-}
-
 void directory_prefetch_set(const DirectoryView& view, uint32_t set) {
   constexpr uint32_t kInLine = kLine / sizeof(uint32_t);
   const uint64_t first = uint64_t{set} * kWays;

@@ -27,6 +27,10 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 16, "Cell is on disk: do not change it");
 
+uint64_t number_of(const Policy& policy) {
+  return XXH3_64bits(policy.name.data(), policy.name.size());
+}
+
 }  // namespace
 
 uint8_t& Runtime::Engine::flags_of(uint32_t group, Place place, Slot slot) {
@@ -35,7 +39,7 @@ uint8_t& Runtime::Engine::flags_of(uint32_t group, Place place, Slot slot) {
 
 void Runtime::Engine::save_placement() {
   if (store_ == nullptr || store_->last_commit().epoch == 0) return;
-  Cell head{.key = XXH3_64bits(layout_.policy->name.data(), layout_.policy->name.size())};
+  Cell head{.key = number_of(*layout_.policy)};
   uint64_t rows = 0;
   for (const GroupDirectory& directory : directories_) {
     head.word = std::max(head.word, directory.tick());
@@ -68,8 +72,7 @@ bool Runtime::Engine::take_placement() {
       Cell cell;
       std::memcpy(&cell, bytes.data(), sizeof cell);
       if (std::exchange(first, false)) {
-        const std::string_view policy = layout_.policy->name;
-        ours = cell.key == XXH3_64bits(policy.data(), policy.size());
+        ours = cell.key == number_of(*layout_.policy);
         for (GroupDirectory& directory : directories_) directory.resume(ours ? cell.word : 0);
       } else if (ours) {
         rows += put_back(cell.key, cell.word, static_cast<Place>(cell.place));

@@ -80,25 +80,18 @@ class GroupDirectory {
   // Calls visit(key, slot) for every row in a set or in transit.
   template <typename Visit>
   void for_each_hot(Visit&& visit) const {
-    for (uint64_t s = 0; s < uint64_t{hot_.sets} * kWays; ++s) {
-      if (hot_.tags[s] != kFreeTag) visit(hot_.keys[s], static_cast<Slot>(s));
-    }
+    for_each_taken(hot_, [&](Slot slot) { visit(hot_.keys[slot], slot); });
     transit_.for_each([&](Key key, uint32_t i) { visit(key, transit_base_ + i); });
   }
   template <typename Visit>
   void for_each_warm(Visit&& visit) const {
-    for (uint64_t s = 0; s < uint64_t{warm_.sets} * kWays; ++s) {
-      if (warm_.tags[s] != kFreeTag) visit(warm_.keys[s], static_cast<Slot>(s));
-    }
+    for_each_taken(warm_, [&](Slot slot) { visit(warm_.keys[slot], slot); });
   }
   // Rows of sets as they are saved and come back: visit(key, word, place), in slot order.
   template <typename Visit>
   void for_each_word(Visit&& visit) const {
-    for (const auto& [place, view] : {std::pair{Place::kHot, &hot_}, {Place::kWarm, &warm_}}) {
-      for (uint64_t s = 0; s < uint64_t{view->sets} * kWays; ++s) {
-        if (view->tags[s] != kFreeTag) visit(view->keys[s], view->words[s], place);
-      }
-    }
+    for_each_taken(hot_, [&](Slot s) { visit(hot_.keys[s], hot_.words[s], Place::kHot); });
+    for_each_taken(warm_, [&](Slot s) { visit(warm_.keys[s], warm_.words[s], Place::kWarm); });
   }
   uint32_t tick() const { return tick_; }
   void resume(uint32_t tick) { tick_ = tick; }
@@ -107,12 +100,12 @@ class GroupDirectory {
   // Takes rows out of the sets again.
   template <typename Keep>
   void keep_rows(Keep&& keep) {
-    for (const auto& [place, view] : {std::pair{Place::kHot, &hot_}, {Place::kWarm, &warm_}}) {
-      for (uint64_t s = 0; s < uint64_t{view->sets} * kWays; ++s) {
-        const Slot slot = static_cast<Slot>(s);
-        if (view->tags[s] != kFreeTag && !keep(place, slot)) directory_take(*view, slot);
-      }
-    }
+    for_each_taken(hot_, [&](Slot slot) {
+      if (!keep(Place::kHot, slot)) directory_take(hot_, slot);
+    });
+    for_each_taken(warm_, [&](Slot slot) {
+      if (!keep(Place::kWarm, slot)) directory_take(warm_, slot);
+    });
   }
 
   uint64_t transit_used() const { return transit_.used(); }
@@ -125,6 +118,12 @@ class GroupDirectory {
     uint32_t forced = 0;  // misses that only transit can take
   };
 
+  template <typename Visit>
+  static void for_each_taken(const DirectoryView& view, Visit&& visit) {
+    for (uint64_t s = 0; s < uint64_t{view.sets} * kWays; ++s) {
+      if (view.tags[s] != kFreeTag) visit(static_cast<Slot>(s));
+    }
+  }
   // visit(begin, end): the batch's rows of this group, feature by feature.
   template <typename Visit>
   void for_each_range(const KnownBatch& batch, Visit&& visit) const;

@@ -21,6 +21,7 @@ namespace rowtide::storage {
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
+  static constexpr const char* kNewSuffix = ".new";  // of a file that is to replace another
 
   virtual Status make_directory(const std::string& path) = 0;  // parents too; fine if it is there
   // The names in a directory, sorted.  kNotFound: there is no such directory.
@@ -52,6 +53,14 @@ class FileSystem {
       for (const auto& part : parts) ROWTIDE_TRY(append(part));
       return {};
     });
+  }
+  // Writes the file beside it as NAME.new and puts it in the place of NAME, whole or not at all.
+  Status replace_file(const std::string& directory, const std::string& name,
+                      const std::function<Status(const Append&)>& produce) {
+    const std::string path = directory + "/" + name;
+    ROWTIDE_TRY(write_file(path + kNewSuffix, produce));
+    ROWTIDE_TRY(rename(path + kNewSuffix, path));
+    return sync_directory(directory);
   }
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;

@@ -48,26 +48,19 @@ std::span<const std::byte> bytes_of(const T& value) {
 }  // namespace
 
 Status HintsFile::write(uint64_t bytes, const std::function<Status(const Append&)>& produce) {
-  const std::string made = path() + ".new";
-  Status status = write_new(made, bytes, produce);
-  if (status.ok()) status = files_->rename(made, path());
-  if (status.ok()) status = files_->sync_directory(directory_);
-  if (!status.ok()) (void)files_->remove(made).ok();
-  return status;
-}
-
-Status HintsFile::write_new(const std::string& made, uint64_t bytes,
-                            const std::function<Status(const Append&)>& produce) {
   HintsHeader header{.store = store_, .epoch = epoch_, .bytes = bytes};
   header.checksum = header_checksum(header);
-  return files_->write_file(made, [&](const Append& append) -> Status {
-    ROWTIDE_TRY(append(bytes_of(header)));
-    Blocks blocks(append);
-    ROWTIDE_TRY(produce([&](std::span<const std::byte> part) { return blocks.add(part); }));
-    if (!blocks.empty()) ROWTIDE_TRY(blocks.flush());
-    ROWTIDE_CHECK(blocks.bytes() == bytes);
-    return append(bytes_of(blocks.checksum()));
-  });
+  const Status status =
+      files_->replace_file(directory_, kName, [&](const Append& append) -> Status {
+        ROWTIDE_TRY(append(bytes_of(header)));
+        Blocks blocks(append);
+        ROWTIDE_TRY(produce([&](std::span<const std::byte> part) { return blocks.add(part); }));
+        if (!blocks.empty()) ROWTIDE_TRY(blocks.flush());
+        ROWTIDE_CHECK(blocks.bytes() == bytes);
+        return append(bytes_of(blocks.checksum()));
+      });
+  if (!status.ok()) (void)files_->remove(path() + FileSystem::kNewSuffix).ok();
+  return status;
 }
 
 // Looked at twice: nothing is handed over before all was verified.

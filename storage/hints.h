@@ -26,6 +26,7 @@ static_assert(sizeof(HintsHeader) == 40, "HintsHeader is on disk: do not change 
 
 class HintsFile {
  public:
+  static constexpr const char* kName = "HINTS";
   static constexpr uint64_t kBeside = sizeof(HintsHeader) + sizeof(uint64_t);
   static constexpr uint32_t kBlock = 64 << 10;
   using Append = FileSystem::Append;
@@ -39,9 +40,7 @@ class HintsFile {
   void take(const Visit& visit);
 
  private:
-  std::string path() const { return directory_ + "/HINTS"; }
-  Status write_new(const std::string& made, uint64_t bytes,
-                   const std::function<Status(const Append&)>& produce);
+  std::string path() const { return directory_ + "/" + kName; }
   bool verify(int file, uint64_t* bytes);
   Status for_each_block(int file, uint64_t bytes, const Visit& visit);
 

@@ -10,13 +10,12 @@ constexpr const char* kLog = "LOG";
 constexpr const char* kLock = "LOCK";
 constexpr const char* kReaders = "READERS";
 constexpr const char* kManifest = "MANIFEST";
-constexpr const char* kHints = "HINTS";
-constexpr const char* kNewSuffix = ".new";
 constexpr int kPinTries = 100;  // each fails only if a commit ends in between
 
 bool is_ours(std::string name) {
-  if (name.ends_with(kNewSuffix)) name.resize(name.size() - std::strlen(kNewSuffix));
-  for (const char* fixed : {kLog, kLock, kReaders, kManifest, kHints}) {
+  if (name.ends_with(FileSystem::kNewSuffix))
+    name.resize(name.size() - std::strlen(FileSystem::kNewSuffix));
+  for (const char* fixed : {kLog, kLock, kReaders, kManifest, HintsFile::kName}) {
     if (name == fixed) return true;
   }
   return name.starts_with("arrays-") && name.size() > 7 &&
@@ -202,11 +201,8 @@ Status StoreFiles::make_log(size_t directory, uint32_t segment_bytes) {
                    .directory_count = static_cast<uint32_t>(options_->directories.size())};
   header.checksum = header_checksum(header);
   std::memcpy(page.data(), &header, sizeof header);
-  const std::string made = path(directory, kLog) + kNewSuffix;
-  const std::span<const std::byte> parts[] = {page};
-  ROWTIDE_TRY(files_->write_file(made, parts));
-  ROWTIDE_TRY(files_->rename(made, path(directory, kLog)));
-  return files_->sync_directory(options_->directories[directory].path);
+  return files_->replace_file(options_->directories[directory].path, kLog,
+                              [&](const auto& append) { return append(page); });
 }
 
 Status StoreFiles::check_log(size_t directory) {
@@ -223,11 +219,8 @@ Status StoreFiles::check_log(size_t directory) {
 }
 
 Status StoreFiles::write_manifest(std::span<const std::byte> bytes) {
-  const std::string made = path(0, kManifest) + kNewSuffix;
-  const std::span<const std::byte> parts[] = {bytes};
-  ROWTIDE_TRY(files_->write_file(made, parts));
-  ROWTIDE_TRY(files_->rename(made, path(0, kManifest)));
-  return files_->sync_directory(options_->directories[0].path);
+  return files_->replace_file(options_->directories[0].path, kManifest,
+                              [&](const auto& append) { return append(bytes); });
 }
 
 Result<uint32_t> StoreFiles::epoch_on_disk() {
@@ -252,7 +245,7 @@ void StoreFiles::remove_stale() {
   auto names = files_->list(options_->directories[0].path);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    bool used = !name.starts_with("arrays-") && !name.ends_with(kNewSuffix);
+    bool used = !name.starts_with("arrays-") && !name.ends_with(FileSystem::kNewSuffix);
     for (const KeptCommit& commit : manifest_.kept) {
       used = used || name == arrays_name(commit.arrays_epoch);
     }

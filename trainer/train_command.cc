@@ -63,7 +63,7 @@ class TrainRun {
     if (model_->runtime->commits() == 0) {
       ROWTIDE_TRY_PART(Part::kConfig, directory_.check_moved(config_));
     }
-    ROWTIDE_TRY_PART(Part::kRuntime, directory_.keep(config_));
+    if (directory_.resumed()) ROWTIDE_TRY_PART(Part::kRuntime, directory_.keep(config_));
     log_.open(directory_.file("run.log"));
     const Stats stats = model_->runtime->stats();
     start_ = {.config = config_,

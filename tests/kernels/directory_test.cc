@@ -140,7 +140,7 @@ TEST_P(DirectoryTest, AnEmptyTierFindsNothing) {
   const DirectoryView view = DirectoryView::over(nullptr, 0, 1, 3);
   EXPECT_EQ(DirectoryView::bytes(0, 1), 0u);
   EXPECT_EQ(directory_find(view, 1), kNoSlot);
-  directory_prefetch(view, 1);
+  directory_prefetch_set(view, view.set_of(1));
   for (const Slot slot : probe(view, std::vector<Key>(100, 1))) EXPECT_EQ(slot, kNoSlot);
 }
 
