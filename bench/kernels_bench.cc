@@ -97,7 +97,7 @@ class CaseBench {
         parallel_(parallel),
         format_{c.dim, c.precision, OptimizerKind::kRowwiseAdagrad},
         scratch_(Deduplicator::scratch_bytes(shape_.ids(), kTables)),
-        deduplicator_(scratch_.data(), shape_.ids(), kTables),
+        deduplicator_(scratch_.data(), shape_.ids(), kTables, /*salt=*/0),
         out_(uint64_t{kSamples} * kTables * c.dim),
         gradient_(out_.size(), 0.01f) {}
 

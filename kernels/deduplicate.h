@@ -35,7 +35,8 @@ class Deduplicator {
   // Bytes of scratch for batches of at most `max_ids` ids of at most `tables` different tables;
   // `memory` is aligned to 8 bytes and must live as long as this.
   static uint64_t scratch_bytes(uint64_t max_ids, uint32_t tables);
-  Deduplicator(std::byte* memory, uint64_t max_ids, uint32_t tables);
+  // `salt` decides which ids collide, and nothing that shows.
+  Deduplicator(std::byte* memory, uint64_t max_ids, uint32_t tables, uint64_t salt);
 
   // Fills `out`, whose arrays have room for every id.  REQUIRES: at most max_ids ids, fewer than
   // 2^32 - 1, and at most `tables` different tables.
@@ -59,6 +60,7 @@ class Deduplicator {
   uint64_t* entries_;  // (2 * max_ids) hash tag << 32 | unique index; all ones: empty
   Region* regions_;    // (region_capacity_) open addressing by table id
   uint32_t region_capacity_;
+  uint64_t salt_;
 };
 
 // occurrence lists of each row by a stable counting sort: begin is (rows + 1), occurrences (ids

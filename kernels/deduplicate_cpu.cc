@@ -15,10 +15,11 @@ uint64_t Deduplicator::scratch_bytes(uint64_t max_ids, uint32_t tables) {
   return max_ids * kEntriesPerId * sizeof(uint64_t) + (uint64_t{tables} * 2 + 1) * sizeof(Region);
 }
 
-Deduplicator::Deduplicator(std::byte* memory, uint64_t max_ids, uint32_t tables)
+Deduplicator::Deduplicator(std::byte* memory, uint64_t max_ids, uint32_t tables, uint64_t salt)
     : entries_(reinterpret_cast<uint64_t*>(memory)),
       regions_(reinterpret_cast<Region*>(memory + max_ids * kEntriesPerId * sizeof(uint64_t))),
-      region_capacity_(tables * 2 + 1) {}
+      region_capacity_(tables * 2 + 1),
+      salt_(salt) {}
 
 Deduplicator::Region& Deduplicator::region_of(uint32_t table) {
   uint32_t at = static_cast<uint32_t>(mix64(table) % region_capacity_);
@@ -61,7 +62,7 @@ void Deduplicator::read_feature(const Deduplicate& op, uint32_t feature, const R
     const uint64_t n = std::min(kAtOnce, end - begin);
     uint64_t start[kAtOnce], tag[kAtOnce];
     for (uint64_t i = 0; i < n; ++i) {
-      const uint64_t hash = mix64(static_cast<uint64_t>(op.ids[begin + i]));
+      const uint64_t hash = mix64(static_cast<uint64_t>(op.ids[begin + i]) ^ salt_);
       start[i] = static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * size) >> 64);
       tag[i] = hash << 32;
       __builtin_prefetch(entries + start[i], 1);

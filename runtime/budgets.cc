@@ -126,7 +126,7 @@ std::vector<PlanLine> fixed_ddr(const RuntimeOptions& o, const Layout& layout) {
     for (uint32_t i = 0; i <= layout.known; ++i) carve_known_batch(layout, o.weighted, c);
     BatchCopier::measure(layout, o.skip_bad_ids, c);
   });
-  line("next uses", [&](Carver& c) { NextUses uses(layout, c); });
+  line("next uses", [&](Carver& c) { NextUses uses(layout, c, /*salt=*/0); });
   line("placed batches (" + std::to_string(layout.placed + 2) + ")", [&](Carver& c) {
     for (uint32_t i = 0; i < layout.placed + 2; ++i) PlacedBatch::carve(layout, admission, c);
   });

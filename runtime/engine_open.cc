@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/base/salt.h"
 #include "runtime/engine.h"
 
 namespace rowtide {
@@ -115,7 +116,7 @@ Status Runtime::Engine::reserve() {
     known_.push_back(carve_known_batch(layout_, options_.weighted, host));
   }
   copier_ = std::make_unique<BatchCopier>(layout_, options_.skip_bad_ids, host);
-  next_uses_ = std::make_unique<NextUses>(layout_, host);
+  next_uses_ = std::make_unique<NextUses>(layout_, host, process_salt());
   for (uint32_t i = 0; i < layout_.placed + 2; ++i) {
     placed_.push_back(PlacedBatch::carve(layout_, admission, host));
   }

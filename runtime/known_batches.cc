@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/salt.h"
+
 namespace rowtide {
 namespace {
 
@@ -108,7 +110,7 @@ BatchCopier::BatchCopier(const Layout& layout, bool skip_bad_ids, Carver& carver
       feature_begin_(carver.take<uint64_t>(layout.features.size() + 1)),
       deduplicator_(carver.take<std::byte>(Deduplicator::scratch_bytes(
                         layout.max_ids, static_cast<uint32_t>(layout.tables.size()))),
-                    layout.max_ids, static_cast<uint32_t>(layout.tables.size())) {
+                    layout.max_ids, static_cast<uint32_t>(layout.tables.size()), process_salt()) {
   for (const FeatureLayout& feature : layout.features) {
     table_id_.push_back(layout.tables[feature.table].id);
     table_rows_.push_back(layout.tables[feature.table].rows);

@@ -4,7 +4,7 @@
 
 namespace rowtide {
 
-NextUses::NextUses(const Layout& layout, Carver& carver) {
+NextUses::NextUses(const Layout& layout, Carver& carver, uint64_t salt) : salt_(salt) {
   uint64_t rows = 0;
   for (const GroupLayout& group : layout.groups) rows += group.most_rows;
   const uint64_t window = layout.known - layout.placed + 1;

@@ -22,7 +22,7 @@ namespace rowtide {
 class NextUses {
  public:
   // Room for every cached row of every batch of the window, at a load of three quarters.
-  NextUses(const Layout& layout, Carver& carver);
+  NextUses(const Layout& layout, Carver& carver, uint64_t salt);
 
   // Rows [begin, end) of `batch` enter.  batch_of(step) is the known batch of that step;
   // foresee(keys) is called with at most kTogether of them at once.
@@ -64,7 +64,7 @@ class NextUses {
     }
   }
 
-  static uint64_t hash(Key key) { return mix64(key * 0x9E3779B97F4A7C15ull); }
+  uint64_t hash(Key key) const { return mix64(key ^ salt_); }
 
  private:
   // 18 bits of the step, 6 of how far the entry lies behind its home, 8 of the key's hash, 32 of
@@ -74,7 +74,7 @@ class NextUses {
   static constexpr uint32_t kSteps = 1 << 18;  // above twice the longest window
   static constexpr uint64_t kFar = 63;         // as far or farther: its key tells
 
-  static uint64_t pack(uint32_t step, uint32_t row, Key key, uint64_t behind) {
+  uint64_t pack(uint32_t step, uint32_t row, Key key, uint64_t behind) const {
     return (uint64_t{step % kSteps} << 6 | std::min(behind, kFar)) << 40 |
            (hash(key) & 0xFF) << 32 | (row + 1);
   }
@@ -84,7 +84,7 @@ class NextUses {
     const uint32_t ahead = (static_cast<uint32_t>(entry >> 46) - near) % kSteps;
     return ahead < kSteps / 2 ? near + ahead : near - (kSteps - ahead);
   }
-  static bool may_be(uint64_t entry, Key key) { return (entry >> 32 & 0xFF) == (hash(key) & 0xFF); }
+  bool may_be(uint64_t entry, Key key) const { return (entry >> 32 & 0xFF) == (hash(key) & 0xFF); }
   template <typename BatchOf>
   static Key key_of(uint64_t entry, uint32_t near, BatchOf&& batch_of) {
     return batch_of(step_of(entry, near)).rows.keys[row_in(entry)];
@@ -137,6 +137,7 @@ class NextUses {
 
   uint64_t* entries_;
   uint64_t capacity_;
+  uint64_t salt_;
 };
 
 }  // namespace rowtide

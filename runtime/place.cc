@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/base/salt.h"
+
 namespace rowtide {
 namespace {
 
@@ -24,7 +26,7 @@ GroupDirectory::GroupDirectory(const Layout& layout, uint32_t group, Carver& hbm
       transit_base_(layout.groups[group].transit_base()),
       hot_(carve_directory(layout.groups[group].hot_sets, policy_->set_words, 11 + group, hbm)),
       warm_(carve_directory(layout.groups[group].warm_sets, policy_->set_words, 77 + group, ddr)),
-      transit_(layout.groups[group].transit_slots, policy_->set_words, hbm) {
+      transit_(layout.groups[group].transit_slots, policy_->set_words, process_salt(), hbm) {
   const GroupLayout& shape = layout.groups[group];
   for (uint32_t f = 0; f < layout.features.size(); ++f) {
     const TableLayout& table = layout.tables[layout.features[f].table];

@@ -7,8 +7,8 @@ uint32_t set_count(uint32_t slots) { return (slots + kWays - 1) / kWays; }
 
 }  // namespace
 
-Transit::Transit(uint32_t slots, uint32_t set_words, Carver& carver)
-    : mask_(std::bit_ceil(slots * 2 + 2) - 1), slots_(slots) {
+Transit::Transit(uint32_t slots, uint32_t set_words, uint64_t salt, Carver& carver)
+    : mask_(std::bit_ceil(slots * 2 + 2) - 1), salt_(salt), slots_(slots) {
   const uint32_t sets = set_count(slots);
   view_.set_word_count = set_words;
   view_.sets = sets;

@@ -16,7 +16,8 @@ namespace rowtide {
 
 class Transit {
  public:
-  Transit(uint32_t slots, uint32_t set_words, Carver& carver);
+  // `salt` decides which keys collide in the hash, and nothing that shows.
+  Transit(uint32_t slots, uint32_t set_words, uint64_t salt, Carver& carver);
 
   uint32_t find(Key key) const;  // kNoSlot: not in transit
   // REQUIRES: used() < slots.  Takes the lowest free slot.
@@ -39,12 +40,13 @@ class Transit {
   }
 
  private:
-  uint32_t home(Key key) const { return static_cast<uint32_t>(mix64(key)) & mask_; }
+  uint32_t home(Key key) const { return static_cast<uint32_t>(mix64(key ^ salt_)) & mask_; }
 
   DirectoryView view_;
   uint64_t* taken_;  // (slots / 64) bits
   uint32_t* table_;  // (mask + 1) slot + 1, or 0
   uint32_t mask_;
+  uint64_t salt_;
   uint32_t slots_, used_ = 0;
   uint32_t first_free_ = 0;  // no word of taken_ below it has a free slot
 };

@@ -40,7 +40,8 @@ IndexShape IndexShape::of(int domain_bits, uint64_t rows, uint64_t records) {
   return shape;
 }
 
-Result<Index> Index::create(const KeyDomain& domain, uint64_t rows, uint64_t records) {
+Result<Index> Index::create(const KeyDomain& domain, uint64_t rows, uint64_t records,
+                            uint64_t salt) {
   Index index;
   index.shape_ = IndexShape::of(domain.bits(), rows, records);
   auto arena = HostArena::reserve(index.shape_.bytes(), "the index of the cold store");
@@ -54,17 +55,18 @@ Result<Index> Index::create(const KeyDomain& domain, uint64_t rows, uint64_t rec
   index.entry_mask_ = (Entry{1} << index.entry_bits_) - 1;
   index.record_mask_ = (Entry{1} << index.shape_.record_bits) - 1;
   index.most_rows_ = rows;
+  index.salt_ = salt;
   index.strays_.reserve(kMostStrays);
   return index;
 }
 
-// Multiplication by an odd number and a shifted xor each permute [0, 2^bits).
+// Addition, multiplication by an odd number and a shifted xor each permute [0, 2^bits).
 Index::Home Index::home_of(uint64_t number) const {
   const int half = (domain_bits_ + 1) / 2;
-  uint64_t p = number;
+  uint64_t p = number + salt_;
   p = p * 0x9E3779B97F4A7C15ull & domain_mask_;
   p ^= p >> half;
-  p = p * 0xD6E8FEB86659FD93ull & domain_mask_;
+  p = (p + mix64(salt_)) * 0xD6E8FEB86659FD93ull & domain_mask_;
   p ^= p >> half;
   p = p * 0xA0761D6478BD642Full & domain_mask_;
   const Entry scaled = Entry{p} * shape_.lines;
@@ -74,7 +76,7 @@ Index::Home Index::home_of(uint64_t number) const {
 
 // Its own inverse, so that an entry that is away gives its home.
 uint64_t Index::other_line(uint64_t line, uint64_t rest) const {
-  const uint64_t sum = static_cast<uint64_t>(Entry{mix64(rest + 1)} * shape_.lines >> 64);
+  const uint64_t sum = static_cast<uint64_t>(Entry{mix64(rest ^ salt_)} * shape_.lines >> 64);
   return sum >= line ? sum - line : sum + shape_.lines - line;
 }
 

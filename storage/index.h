@@ -38,8 +38,9 @@ struct IndexShape {
 
 class Index {
  public:
-  // The domain must outlive it.  Errors: kNoSpace.
-  static Result<Index> create(const KeyDomain& domain, uint64_t rows, uint64_t records);
+  // The domain must outlive it.  `salt` decides which keys crowd together.  Errors: kNoSpace.
+  static Result<Index> create(const KeyDomain& domain, uint64_t rows, uint64_t records,
+                              uint64_t salt);
 
   // The record of a key, or kNoRecord.  REQUIRES (all calls): the domain contains the key.
   uint64_t find(uint64_t number) const;
@@ -77,6 +78,7 @@ class Index {
   }
 
   IndexShape shape_;
+  uint64_t salt_ = 0;
   int domain_bits_ = 64;
   uint64_t domain_mask_ = 0;
   uint32_t entry_bits_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/salt.h"
+
 namespace rowtide::storage {
 
 uint32_t queue_depth(const ColdStoreOptions& options, const Layout& layout) {
@@ -81,7 +83,8 @@ Status LogStore::make_parts(const StoreBackend& backend) {
   auto queue = backend.make_queue(depth);
   if (!queue.ok()) return queue.status();
   router_ = std::make_unique<IoRouter>(std::move(*queue), depth);
-  ROWTIDE_TRY(take(Index::create(domain_, layout_.rows, layout_.record_count()), &index_));
+  ROWTIDE_TRY(
+      take(Index::create(domain_, layout_.rows, layout_.record_count(), process_salt()), &index_));
   ROWTIDE_TRY(take(Segments::create(&layout_), &segments_));
   ROWTIDE_TRY(take(WriteBuffer::create(&layout_, files_.get(), router_.get()), &buffer_));
   log_ = std::make_unique<Log>(&layout_, files_.get(), segments_.get(), buffer_.get());

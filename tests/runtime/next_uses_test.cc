@@ -21,12 +21,12 @@ constexpr uint32_t kMostRows = 60, kWindow = 9;
 struct NextUsesTest : testing::Test {
   NextUsesTest() : layout_(make_layout()) {
     Carver measure;
-    NextUses measured(layout_, measure);
+    NextUses measured(layout_, measure, /*salt=*/0);
     memory_.resize(measure.used() / sizeof(uint64_t) + 8);
     auto* at =
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory_.data()) + 63) & ~63ull);
     Carver carver(at);
-    uses_ = std::make_unique<NextUses>(layout_, carver);
+    uses_ = std::make_unique<NextUses>(layout_, carver, /*salt=*/0);
   }
   static Layout make_layout() {
     Layout layout;
@@ -125,7 +125,7 @@ TEST_F(NextUsesTest, StepsMayWrap) {
 TEST_F(NextUsesTest, CrowdedHomesAreOnlySlow) {
   std::vector<Key> pool;
   for (uint64_t row = 0; pool.size() < 450; ++row) {
-    if (NextUses::hash(make_key(0, row)) < ~uint64_t{0} / 40) pool.push_back(make_key(0, row));
+    if (uses_->hash(make_key(0, row)) < ~uint64_t{0} / 40) pool.push_back(make_key(0, row));
   }
   run(pool, 3);
 }
@@ -134,7 +134,7 @@ TEST_F(NextUsesTest, CrowdedHomesAreOnlySlow) {
 TEST_F(NextUsesTest, RunsGoRoundTheEnd) {
   std::vector<Key> pool;
   for (uint64_t row = 0; pool.size() < 450; ++row) {
-    if (NextUses::hash(make_key(0, row)) > ~uint64_t{0} / 40 * 39) pool.push_back(make_key(0, row));
+    if (uses_->hash(make_key(0, row)) > ~uint64_t{0} / 40 * 39) pool.push_back(make_key(0, row));
   }
   run(pool, 4);
 }

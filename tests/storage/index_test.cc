@@ -12,6 +12,7 @@ struct Case {
   const char* name;
   std::vector<TableRows> tables;
   uint64_t rows, records;
+  uint64_t salt = 0;
 };
 
 class IndexTest : public ::testing::TestWithParam<Case> {
@@ -27,7 +28,7 @@ class IndexTest : public ::testing::TestWithParam<Case> {
 TEST_P(IndexTest, IsExactUpToItsLastRow) {
   const Case& c = GetParam();
   const KeyDomain domain(c.tables);
-  auto index = Index::create(domain, c.rows, c.records);
+  auto index = Index::create(domain, c.rows, c.records, c.salt);
   ASSERT_TRUE(index.ok());
   std::mt19937_64 random(1);
   std::unordered_map<Key, uint64_t> expected;
@@ -63,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"few_of_many", {{0, 1ull << 40}, {1, 1ull << 20}}, 100000, 100000},
                       Case{"few_of_all", {{0, 1ull << 48}, {65000, 1ull << 48}}, 30000, 1 << 20},
                       Case{"many_records", {{0, 1ull << 33}}, 100000, 1ull << 36},
-                      Case{"any_key", {}, 100000, 200000}),
+                      Case{"any_key", {}, 100000, 200000},
+                      Case{"salted", {{0, 1ull << 33}, {1, 7}}, 100000, 100000, 0x9d5bf2a7c3e14680},
+                      Case{"salted_any_key", {}, 100000, 200000, 0x9d5bf2a7c3e14680}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(IndexTest, NeedsNineBytesAtMostWhateverTheSizes) {
@@ -80,7 +83,7 @@ TEST(IndexTest, NeedsNineBytesAtMostWhateverTheSizes) {
 
 TEST(IndexTest, RefusesMoreRowsThanItWasMadeFor) {
   const KeyDomain domain(std::vector<TableRows>{{0, 1000}});
-  auto index = Index::create(domain, 10, 10);
+  auto index = Index::create(domain, 10, 10, /*salt=*/0);
   ASSERT_TRUE(index.ok());
   for (uint64_t row = 0; row < 10; ++row) ASSERT_TRUE(index->set(row, row));
   EXPECT_FALSE(index->set(10, 3));
