@@ -49,7 +49,7 @@ enum class IoEngine { kAuto, kUring, kThreads };  // kAuto: io_uring, else threa
 
 struct ColdStoreOptions {
   std::vector<StoreDirectory> directories;  // several: segments stripe over them
-  std::vector<uint32_t> payload_bytes;      // of each record type, 4 .. 49152
+  std::vector<uint32_t> payload_bytes;      // of each record type, 1 .. 49152
   uint64_t max_rows = 0;          // distinct keys that can ever be appended; the index reserves for
                                   // min(this, records that fit the directories)
   std::vector<TableRows> tables;  // all tables of the store, ever: then the index takes at most 9

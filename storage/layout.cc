@@ -8,7 +8,7 @@
 namespace rowtide::storage {
 namespace {
 
-constexpr uint32_t kLeastPayload = 4, kMostPayload = 49152;
+constexpr uint32_t kLeastPayload = 1, kMostPayload = 49152;
 constexpr uint32_t kLeastSegment = 64 << 10, kMostSegment = 4 << 20;
 constexpr uint32_t kSegmentsWanted = 512;   // as many at least, so that a reserve costs little
 constexpr uint32_t kRecordsInSegment = 8;   // at least, of the largest type
@@ -46,7 +46,7 @@ Status check(const ColdStoreOptions& options) {
   if (options.reads_in_flight == 0) return bad("reads_in_flight is 0");
   for (uint32_t payload : options.payload_bytes) {
     if (payload < kLeastPayload || payload > kMostPayload) {
-      return bad("a record of " + std::to_string(payload) + " bytes; 4 to 49152 are possible");
+      return bad("a record of " + std::to_string(payload) + " bytes; 1 to 49152 are possible");
     }
   }
   return {};

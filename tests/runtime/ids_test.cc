@@ -252,20 +252,22 @@ TEST_F(IdsTest, TheLastRowOfATableBeyondTwoToThe31ElementsChangesAlone) {
   }
 }
 
+// With the largest state and with none: records of 2 bytes to 48 KiB.
 TEST_F(IdsTest, EveryWidthTrainsInEveryPrecision) {
+  int store = 0;
   for (uint32_t width : {1, 2, 3, 5, 7, 13, 100, 1024, 1025, 2048, 4096}) {
     for (const auto precision : {Precision::kFp32, Precision::kFp16, Precision::kBf16}) {
-      RuntimeOptions o = one_table(
-          directory_ / (std::to_string(width) + "." + std::to_string(static_cast<int>(precision))),
-          200, width);
-      o.tables[0].precision = precision;
-      o.tables[0].optimizer = OptimizerKind::kAdam;
-      o.max_ids = o.max_samples = 40;
-      set_budgets(o);
-      PairedRuntime paired(o);
-      for (int64_t n = 0; n < 3; ++n) paired.train(one_hot(range(n * 40, n * 40 + 3 + n)));
-      paired.train(one_hot(range(0, 40)));  // 40 of one set, some cold by now
-      paired.check_digest();
+      for (const auto optimizer : {OptimizerKind::kAdam, OptimizerKind::kSgd}) {
+        RuntimeOptions o = one_table(directory_ / std::to_string(store++), 200, width);
+        o.tables[0].precision = precision;
+        o.tables[0].optimizer = optimizer;
+        o.max_ids = o.max_samples = 40;
+        set_budgets(o);
+        PairedRuntime paired(o);
+        for (int64_t n = 0; n < 3; ++n) paired.train(one_hot(range(n * 40, n * 40 + 3 + n)));
+        paired.train(one_hot(range(0, 40)));  // 40 of one set, some cold by now
+        paired.check_digest();
+      }
     }
   }
 }

@@ -107,7 +107,7 @@ TEST(ColdStoreTest, RewritingAThousandRowsVeryOftenKeepsTheSsdUseBounded) {
 // The worst split leaves all but a byte of a segment over in each directory.
 TEST(ColdStoreTest, TheLeastBudgetSufficesHoweverItIsShared) {
   for (const std::vector<uint32_t>& types :
-       std::vector<std::vector<uint32_t>>{{68}, {4, 68, 516}, {49152}}) {
+       std::vector<std::vector<uint32_t>>{{68}, {1, 68, 516}, {49152}}) {
     for (size_t count : {1, 2, 5}) {
       ColdStoreOptions o{.payload_bytes = types, .max_rows = 1000};
       for (size_t d = 0; d < count; ++d) o.directories.push_back({"unused", 0});
