@@ -167,7 +167,7 @@ uint64_t Log::directory_used(uint32_t directory) const {
 
 uint32_t Log::free_count() const {
   uint32_t count = segments_->free_allocated_count();
-  if (disk_full_) return count;
+  if (!growth_.ok()) return count;
   for (uint32_t d = 0; d < files_->count(); ++d) {
     const uint64_t used = directory_used(d), budget = (*files_)[d].bytes;
     const uint64_t room = budget > used ? (budget - used) / layout_->segment_bytes : 0;
@@ -178,12 +178,11 @@ uint32_t Log::free_count() const {
 
 bool Log::may_grow(uint32_t directory, uint32_t segment) {
   const LogFile& log = (*files_)[directory];
-  if (disk_full_ || directory_used(directory) + layout_->segment_bytes > log.bytes) return false;
+  if (!growth_.ok() || directory_used(directory) + layout_->segment_bytes > log.bytes) return false;
   const Status status =
       files_->files().allocate(log.file, layout_->file_offset(segment), layout_->segment_bytes);
   if (status.ok()) return true;
-  disk_full_ = true;
-  error_ = {status.code(), log.path + ": " + status.message()};
+  error_ = growth_ = {status.code(), log.path + ": " + status.message()};
   return false;
 }
 

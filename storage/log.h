@@ -55,11 +55,10 @@ class Log {
   // Makes room for so many more, by giving free segments back.  Errors: kNoSpace, kIo.
   Status make_commit_room(uint64_t bytes);
 
-  // A disk that was found full is asked again after this.
-  void try_disk_again() { disk_full_ = false; }
-  bool disk_full() const { return disk_full_; }
+  // Why the disk gave no room for one more segment; it is asked again after try_disk_again().
+  void try_disk_again() { growth_ = {}; }
+  const Status& growth() const { return growth_; }
   Status take_error() { return std::exchange(error_, Status()); }
-  const Status& last_error() const { return error_; }
 
   uint64_t bytes_used() const;
   uint64_t bytes_budget() const;
@@ -91,8 +90,8 @@ class Log {
   std::vector<std::byte> scratch_;  // a footer, or a record that lies in two chunks
   uint64_t store_ = 0, sequence_ = 1, life_ = 0;
   uint64_t commit_bytes_ = 0;
-  bool disk_full_ = false;
-  Status error_;
+  Status growth_;
+  Status error_;  // as it was last, until it is told
 };
 
 }  // namespace rowtide::storage

@@ -236,8 +236,11 @@ Status LogStore::full() const {
     what += " " + std::to_string(commit.epoch);
   }
   if (pending_ != 0) what += " and the pending " + std::to_string(pending_);
-  if (log_->disk_full()) what += "; the disk is full: " + log_->last_error().message();
-  return {Code::kNoSpace, what};
+  const Status& growth = log_->growth();
+  if (growth.ok()) return {Code::kNoSpace, what};
+  const bool disk_full = growth.code() == Code::kNoSpace;
+  what += (disk_full ? "; the disk is full: " : "; the disk fails: ") + growth.message();
+  return {growth.code(), what};
 }
 
 bool LogStore::contains(Key key) const {

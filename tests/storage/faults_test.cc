@@ -204,6 +204,23 @@ TEST(ColdStoreFaultsTest, AFullDiskIsNamedLosesNothingAndTheStoreGoesOnOnceThere
   EXPECT_TRUE(holds(*t.store, versions, 25000, 68));
 }
 
+TEST(ColdStoreFaultsTest, ADiskThatCannotGrowTheLogIsNotCalledFull) {
+  StoreTester t;
+  ASSERT_TRUE(t.open().ok());
+  Versions versions = fill(t);
+  t.faults().allocate_error = 1.0;
+  const Status status = put_until_refused(t, versions, 500, 3, 3);
+  ASSERT_EQ(status.code(), Code::kIo) << status.to_string();
+  EXPECT_NE(status.message().find("the disk fails: dir/LOG"), std::string::npos)
+      << status.to_string();
+  EXPECT_EQ(status.message().find("the disk is full"), std::string::npos) << status.to_string();
+  t.faults().allocate_error = 0.0;
+  std::vector<ColdStore::Done> done;
+  t.store->poll(false, done);
+  ASSERT_TRUE(t.put(50000, versions[50000] = 3, 3).ok());
+  EXPECT_TRUE(holds(*t.store, versions, 60000, 68));
+}
+
 TEST(ColdStoreFaultsTest, ALogFullOfLiveRowsSaysWhatFillsItAndGoesOnAfterACommit) {
   StoreTester t;
   t.options.directories[0].bytes = 2 << 20;

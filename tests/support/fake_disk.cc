@@ -210,7 +210,7 @@ Result<uint64_t> FakeDisk::size(int file) {
 }
 
 Status FakeDisk::allocate(int file, uint64_t offset, uint64_t bytes) {
-  if (!change()) return io_error("allocate");
+  if (!change() || chance(faults.allocate_error)) return io_error("allocate");
   Inode& inode = *handles_[static_cast<size_t>(file)].inode;
   if (!room_for(inode, offset, bytes)) return {Code::kNoSpace, "no space left on the fake disk"};
   if (inode.bytes.size() < offset + bytes) inode.bytes.resize(offset + bytes);

@@ -40,6 +40,7 @@ struct DiskFaults {
   Setting<double> delay = 0.0;           // that a request in flight does not end with this poll
   Setting<double> short_transfer = 0.0;  // that only some pages of it are moved
   Setting<double> read_error = 0.0, write_error = 0.0, sync_error = 0.0;
+  Setting<double> allocate_error = 0.0;
   Setting<uint64_t> capacity = ~uint64_t{0};  // bytes of all files together
 };
 
