@@ -6,7 +6,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "tests/support/criteo_files.h"
 #include "tests/support/scratch_directory.h"
@@ -207,6 +209,27 @@ TEST_F(CriteoReaderTest, ItsMemoryIsBoundedWhateverTheFiles) {
   EXPECT_LT(CriteoReader::predict_bytes(small), 10u << 20);
   EXPECT_GT(CriteoReader::predict_bytes(large), CriteoReader::predict_bytes(small));
   EXPECT_LT(CriteoReader::predict_bytes(large), 256u << 20);
+}
+
+// It fills its queue and stops, however much longer the files are.
+TEST_F(CriteoReaderTest, AConsumerThatDoesNotComeLeavesItWaitingWithinItsMemory) {
+  const std::string text = random_criteo_text(20000, 1);
+  CriteoReaderOptions options{.tables = criteo_tables(), .batch = 64, .threads = 2};
+  for (const std::string& file : {put("plain", text), put("packed.gz", gzipped(text))}) {
+    options.files.assign(40, file);
+    const auto reader = CriteoReader::open(options);
+    ASSERT_TRUE(reader.ok());
+    const uint64_t memory = CriteoReader::predict_bytes(options);
+    ASSERT_GT(40 * text.size(), 4 * memory);
+    uint64_t read = 0;
+    for (int quiet = 0; quiet < 20;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const uint64_t now = (*reader)->stats().bytes;
+      quiet = now == read && now > 0 ? quiet + 1 : 0;
+      read = now;
+    }
+    EXPECT_LE(read, memory) << file;
+  }
 }
 
 TEST_F(CriteoReaderTest, CountsRowsAsTheyAreNumbered) {

@@ -133,6 +133,17 @@ TEST_F(ReportTest, WhatIsNoMetricsFileIsNamed) {
   EXPECT_EQ(write_report(path, scratch_.file("r")).message(), path + ":2: no JSON object");
 }
 
+TEST_F(ReportTest, AFullDiskIsNamedAndLeavesTheReportThatWasThere) {
+  start();
+  const std::string before = report();
+  const std::string path = scratch_.file("report.html");
+  std::filesystem::create_symlink("/dev/full", path + ".part");
+  const Status full = write_report(scratch_.file("metrics.jsonl"), path);
+  EXPECT_EQ(full.code(), Code::kNoSpace);
+  EXPECT_NE(full.message().find(path), std::string::npos) << full.message();
+  EXPECT_EQ(read_file(path), before);
+}
+
 TEST(ChartTest, GapsOnePointAndNothingAreDrawn) {
   const ChartFrame frame{.x_label = "step"};
   EXPECT_NE(line_chart(frame, {}).find("Nothing"), std::string::npos);
