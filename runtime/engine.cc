@@ -148,6 +148,7 @@ void Runtime::Engine::apply(Step::State& state, const Values<const float>* last,
     if (last != nullptr) state.values.push_back(*last);
     ops_->apply(known, placed_of(state.step), state.values, options, first_step_ + state.step);
   }
+  count_updated(known);
   ++applied_steps_;
   applied_samples_ += known.samples;
   end(state);

@@ -84,6 +84,7 @@ class Runtime::Engine {
 
   const std::vector<CommitArray>& arrays() const { return arrays_; }
   uint64_t commits() const { return commits_; }
+  bool commit_wanted();
   uint64_t first_step() const { return first_step_; }
   uint64_t next_step();
 
@@ -163,6 +164,8 @@ class Runtime::Engine {
   Status append_record(uint32_t group, Key key, std::span<const std::byte> weights,
                        std::span<const std::byte> state);
   bool dirty_in_memory(Key key);
+  void count_updated(const KnownBatch& known);
+  bool log_wants_commit();  // REQUIRES: mutex_ held
 
   static constexpr uint32_t kNoTable = ~0u;
   // Null if the key belongs to a table that was dropped.
@@ -206,6 +209,8 @@ class Runtime::Engine {
   Status blocked_;  // why the log takes no more; the mover waits for a retry
   bool retry_ = false;
   uint64_t failed_reads_ = 0;
+  std::vector<uint64_t> updated_;  // (groups) rows updated since the last commit, each time anew
+  bool commit_wanted_ = false;
 
   // The mover's.
   std::unique_ptr<ColdStore> store_;
@@ -238,6 +243,7 @@ class Runtime::Engine {
   double place_s_ = 0, fetch_s_ = 0;
   uint32_t epoch_ = 1;
   bool commit_begun_ = false;
+  std::vector<uint64_t> owed_;  // (record types) scratch
 
   std::thread mover_;
 };

@@ -1,5 +1,6 @@
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/instruction_set.h"
@@ -78,6 +79,10 @@ Status Runtime::Engine::commit(std::vector<CommitArray> arrays) {
     commit_begun_ = true;  // a commit that failed is continued by the next
     ROWTIDE_TRY(sweep());
     const Status status = store_->commit(content);
+    if (status.ok()) {
+      std::lock_guard lock(mutex_);
+      std::ranges::fill(updated_, 0);
+    }
     if (store_->next_epoch() > epoch_) {  // it is made, or the disk may have it: that cut is over
       commit_begun_ = false;
       epoch_ = store_->next_epoch();
@@ -88,6 +93,30 @@ Status Runtime::Engine::commit(std::vector<CommitArray> arrays) {
   commits_ = header.commits;
   arrays_ = std::move(arrays);
   return {};
+}
+
+void Runtime::Engine::count_updated(const KnownBatch& known) {
+  std::lock_guard lock(mutex_);
+  for (uint32_t f = 0; f < layout_.features.size(); ++f) {
+    updated_[layout_.tables[layout_.features[f].table].group] +=
+        known.rows.feature_rows[f + 1] - known.rows.feature_rows[f];
+  }
+}
+
+// A commit would append what is dirty in memory: no more than was updated, or than there are slots.
+bool Runtime::Engine::log_wants_commit() {
+  std::ranges::fill(owed_, 0);
+  for (uint32_t g = 0; g < layout_.groups.size(); ++g) {
+    const GroupLayout& group = layout_.groups[g];
+    const uint64_t slots = group.hot_slots() + uint64_t{group.warm_sets} * kWays;
+    owed_[group.record_type] += std::min(updated_[g], slots);
+  }
+  return store_->wants_commit(owed_);
+}
+
+bool Runtime::Engine::commit_wanted() {
+  std::lock_guard lock(mutex_);
+  return commit_wanted_;
 }
 
 bool Runtime::Engine::dirty_in_memory(Key key) {

@@ -55,6 +55,7 @@ void Runtime::Engine::run_mover() {
 
 void Runtime::Engine::publish_arrivals() {
   failed_reads_ = fetch_->failed_reads();
+  commit_wanted_ = store_ != nullptr && log_wants_commit();
   const uint32_t placed = blocked_.ok() ? schedule_.placed() : moving_step_;
   while (arrived_ < placed && placed_of(arrived_).reads_pending == 0) ++arrived_;
 }

@@ -145,6 +145,8 @@ Status Runtime::Engine::reserve() {
   }
   evaluation_state_.engine = this;
   hits_.resize(layout_.tables.size());
+  updated_.resize(layout_.groups.size());
+  owed_.resize(layout_.store.payload_bytes.size());
   ROWTIDE_CHECK(hot.used() <= hbm_.size() && host.used() <= ddr_.size());
   return {};
 }

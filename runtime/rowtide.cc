@@ -144,6 +144,7 @@ Status Runtime::commit(std::vector<CommitArray> arrays) {
   return engine_->commit(std::move(arrays));
 }
 const std::vector<CommitArray>& Runtime::arrays() const { return engine_->arrays(); }
+bool Runtime::commit_wanted() const { return engine_->commit_wanted(); }
 uint64_t Runtime::commits() const { return engine_->commits(); }
 Result<Digest> Runtime::digest(std::span<const CommitArray> dense) {
   return engine_->digest(dense);

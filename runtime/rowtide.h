@@ -273,6 +273,9 @@ class Runtime {
   // Submitted steps that were not forwarded stay.  Errors: kBusy (a forwarded step is not ended; an
   // evaluation is open), kIo, kNoSpace, kUnavailable (no SSD directory).
   Status commit(std::vector<CommitArray> arrays);
+  // Whether the log fills up with row versions that only older commits need: a commit() soon gives
+  // their room back, where a later one may find none.  Costs nothing to ask after each step.
+  bool commit_wanted() const;
   // The arrays of the commit at which this runtime was opened or that it made last.
   const std::vector<CommitArray>& arrays() const;
   uint64_t commits() const;  // the number of the last one; 0: none

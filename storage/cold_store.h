@@ -165,6 +165,10 @@ class ColdStore {
   // Errors: kIo, kNoSpace.
   virtual Status commit(const CommitContent& content) = 0;
 
+  // Whether a commit should be made soon, though `owed` records of each type would be appended
+  // first: the log is nearly full, partly of versions that only older commits need.
+  virtual bool wants_commit(std::span<const uint64_t> owed) const = 0;
+
   // Calls visit(key, payload) for the newest record of every key, in log order, buffer included:
   // one sequential pass in bounded memory.  Stops at the first error, also of visit.
   virtual Status scan(const std::function<Status(Key, uint32_t type,

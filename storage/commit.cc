@@ -191,7 +191,24 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
   last_commit_ = content;
   next_epoch_ = std::max(newest_epoch_, content.epoch) + 1;
   pending_ = 0;
+  segments_->commit_made();
   ++commits_;
+}
+
+// Committing again and again would gain nothing where readers pin what fills the log, or the newest
+// rows do: a commit must have something to let go.
+bool LogStore::wants_commit(std::span<const uint64_t> owed) const {
+  constexpr double kFull = 0.8;  // beyond it the cleaner copies thrice what it gains
+  constexpr uint32_t kLeastKept = 32;
+  uint64_t filled = segments_->live_bytes();
+  for (size_t type = 0; type < owed.size(); ++type) {
+    filled += owed[type] * layout_.types[type].bytes;
+  }
+  const uint32_t busy = log_->reserve() + static_cast<uint32_t>(layout_.types.size());
+  const uint64_t room = uint64_t{layout_.segment_count - std::min(busy, layout_.segment_count)} *
+                        layout_.segment_bytes;
+  return static_cast<double>(filled) > kFull * static_cast<double>(room) &&
+         segments_->kept_since_commit() > room / kLeastKept;
 }
 
 }  // namespace rowtide::storage

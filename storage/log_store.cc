@@ -224,7 +224,7 @@ Result<bool> LogStore::append(uint32_t type, Key key, uint32_t epoch,
 
 // Nothing can be cleaned: says what fills the log.
 Status LogStore::full() const {
-  const uint64_t live = segments_->live_bytes(false), newest = segments_->live_bytes(true);
+  const uint64_t live = segments_->live_bytes(), newest = segments_->newest_bytes();
   std::string what = "the log is full: a segment of " + std::to_string(layout_.segment_bytes) +
                      " bytes is needed, " + std::to_string(log_->free_count()) + " of " +
                      std::to_string(layout_.segment_count) + " are free and " +

@@ -52,6 +52,7 @@ class LogStore final : public ColdStore {
   uint32_t reads_pending() const override { return reads_->pending(); }
   Status begin_commit(uint32_t epoch) override;
   Status commit(const CommitContent& content) override;
+  bool wants_commit(std::span<const uint64_t> owed) const override;
   Status scan(
       const std::function<Status(Key, uint32_t, std::span<const std::byte>)>& visit) override;
   Status save_hints(uint64_t bytes, const std::function<Status(const Append&)>& produce) override;

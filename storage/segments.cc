@@ -29,7 +29,9 @@ void Segments::add(uint64_t record, uint8_t byte) {
   Segment& segment = segments_[layout_->segment_of(record)];
   live_[record] = byte;
   segment.bits |= byte & ~KeptCommits::kNewest;
-  if (byte != 0) ++segment.live;
+  if (byte == 0) return;
+  ++segment.live;
+  live_bytes_ += layout_->types[segment.type].bytes;
 }
 
 void Segments::add_newest(uint64_t record, uint32_t epoch) {
@@ -43,7 +45,8 @@ void Segments::supersede(uint64_t record, uint32_t epoch) {
   live_[record] = needed;
   segment.bits |= needed;
   if (segment.reads > 0) segment.overtaken = true;
-  if (needed == 0) lost_one(number);
+  if (needed == 0) return lost_one(number);
+  kept_since_commit_ += layout_->types[segment.type].bytes;
 }
 
 void Segments::kill(uint64_t record) {
@@ -54,6 +57,7 @@ void Segments::kill(uint64_t record) {
 void Segments::lost_one(uint32_t number) {
   Segment& segment = segments_[number];
   --segment.live;
+  live_bytes_ -= layout_->types[segment.type].bytes;
   if (segment.state != SegmentState::kSealed || list_of(segment) == segment.list) return;
   unlink(number);
   link(number);
@@ -140,6 +144,7 @@ void Segments::clear() {
     segments_[n] = Segment{.allocated = segments_[n].allocated};
   }
   commits_ = {};
+  live_bytes_ = kept_since_commit_ = 0;
 }
 
 void Segments::build_lists() {
@@ -148,8 +153,11 @@ void Segments::build_lists() {
   for (auto& list : free_) list.clear();
   for (auto& list : fresh_) list.clear();
   allocated_.assign(allocated_.size(), 0);
+  live_bytes_ = 0;
   for (uint32_t n = count(); n-- > 0;) {  // backwards: lists give their last, the log its first
     const Segment& segment = segments_[n];
+    if (segment.live > 0)
+      live_bytes_ += uint64_t{segment.live} * layout_->types[segment.type].bytes;
     const uint32_t directory = layout_->directory_of(n);
     if (segment.allocated) ++allocated_[directory];
     if (segment.state == SegmentState::kSealed) link(n);
@@ -175,17 +183,12 @@ void Segments::drop_commit(int bit) {
   commits_.remove(bit);
 }
 
-uint64_t Segments::live_bytes(bool newest_only) const {
+uint64_t Segments::newest_bytes() const {
   uint64_t bytes = 0;
   for (uint32_t n = 0; n < count(); ++n) {
     const Segment& segment = segments_[n];
-    const uint32_t record_bytes = layout_->types.at(segment.type).bytes;
-    if (!newest_only) {
-      bytes += uint64_t{segment.live} * record_bytes;
-      continue;
-    }
     for (uint32_t slot = 0; slot < segment.slot_count; ++slot) {
-      if (newest(layout_->record(n, slot))) bytes += record_bytes;
+      if (newest(layout_->record(n, slot))) bytes += layout_->types[segment.type].bytes;
     }
   }
   return bytes;

@@ -93,7 +93,11 @@ class Segments {
   void drop_commit(int bit);
 
   uint64_t reserved_bytes() const { return live_arena_.size() + table_bytes(*layout_); }
-  uint64_t live_bytes(bool newest_only) const;
+  uint64_t live_bytes() const { return live_bytes_; }
+  uint64_t newest_bytes() const;  // of them, of newest records; walks over all
+  // Of records superseded since the last commit_made() that a commit still needed then.
+  uint64_t kept_since_commit() const { return kept_since_commit_; }
+  void commit_made() { kept_since_commit_ = 0; }
 
   static uint64_t liveness_bytes(const Layout& layout) { return layout.record_count(); }
   static uint64_t table_bytes(const Layout& layout) {
@@ -115,6 +119,7 @@ class Segments {
   std::vector<uint32_t> allocated_;           // count of each directory
   uint32_t free_allocated_count_ = 0;
   uint32_t turn_ = 0;  // the directory that gives next
+  uint64_t live_bytes_ = 0, kept_since_commit_ = 0;
   KeptCommits commits_;
   HostArena live_arena_;
   uint8_t* live_ = nullptr;

@@ -136,7 +136,7 @@ const ConfigKey<Config> kConfigKeys[] = {
     {"run", "epochs", run<&R::epochs>, between(1, 1 << 20), kFixed,
      "passes over the files at most"},
     {"run", "commit_every", run<&R::commit_every>, kSteps, kMayChange,
-     "steps between commits; 0: only at the end and on Ctrl-C"},
+     "steps between commits, fewer if tiers.ssd is short; 0: only at the end and on Ctrl-C"},
     {"run", "eval_every", run<&R::eval_every>, kSteps, kMayChange,
      "steps between evaluations; 0: only at the end"},
     {"run", "metrics_every", run<&R::metrics_every>, kSteps, kMayChange,

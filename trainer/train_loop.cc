@@ -238,7 +238,13 @@ Failure TrainLoop::between_steps() {
   Failure failure;
   if (due(config_.run.metrics_every)) failure = write_metrics();
   if (failure.ok() && due(config_.run.eval_every) && held_out_) failure = evaluate_now();
-  if (failure.ok() && !due(config_.run.commit_every)) return {};
+  const bool early = model_.runtime->commit_wanted();
+  if (failure.ok() && !due(config_.run.commit_every) && !early) return {};
+  if (early && !std::exchange(committed_early_, true)) {
+    options_.log(
+        "tiers.ssd is short of room: committing more often than run.commit_every says, "
+        "since the versions that older commits need go with them");
+  }
   const Failure commit = commit_now();
   return failure.ok() ? commit : failure;
 }

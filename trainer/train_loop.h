@@ -88,6 +88,7 @@ class TrainLoop {
   double began_ = 0;
   uint64_t first_sample_ = 0, skipped_lines_ = 0;
   uint64_t committed_at_ = ~uint64_t{0}, evaluated_at_ = ~uint64_t{0};
+  bool committed_early_ = false;  // has been said
   Quality quality_;
 };
 

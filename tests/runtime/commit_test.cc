@@ -227,5 +227,44 @@ TEST_F(CommitTest, I8_ACommitThatFailedIsContinuedByTheNext) {
   }
 }
 
+// The log holds the rows and what changes between two commits of 60 steps twice, but not thrice.
+TEST_F(CommitTest, ACommitWhenItIsWantedKeepsTheLogFromFillingUp) {
+  RuntimeOptions o = one_table("store", 3000, 16);
+  o.max_ids = o.max_samples = 200;
+  const auto train = [&](Runtime& runtime, bool commits, bool heeds) -> Status {
+    std::vector<float> out(200 * 16);
+    for (int64_t n = 0; n < 400; ++n) {
+      const int64_t first = n * 1777 % 2800;
+      Step step = runtime.submit(one_hot(range(first, first + 200)).view()).value();
+      ROWTIDE_TRY(step.forward({.pooled = out}));
+      ROWTIDE_TRY(step.backward_and_apply({.pooled = out}, {}));
+      const bool wanted = heeds && runtime.commit_wanted();
+      if (commits && (wanted || n % 60 == 59)) ROWTIDE_TRY(runtime.commit({}));
+    }
+    return {};
+  };
+  o.ssd.clear();
+  o.tables[0].placement = Placement::kAuto;
+  set_budgets(o);
+  auto in_memory = open_or_fail(o);
+  ASSERT_TRUE(train(*in_memory, false, false).ok());
+
+  o.ssd = {{"store", 1 << 20}};
+  o.tables[0].placement = Placement::kCached;
+  set_budgets(o);
+  const Status full = train(*open_or_fail(o), true, false);
+  EXPECT_EQ(full.code(), Code::kNoSpace) << full.to_string();
+  EXPECT_TRUE(contains(full.message(), "held by commits")) << full.message();
+
+  scope_.disk.crash();
+  const FakeDiskScope fresh(1);
+  auto runtime = open_or_fail(o);
+  const Status status = train(*runtime, true, true);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  EXPECT_GT(runtime->commits(), 400u / 60);
+  EXPECT_LT(runtime->commits(), 100u);
+  EXPECT_EQ(digest_of(*runtime), digest_of(*in_memory));
+}
+
 }  // namespace
 }  // namespace rowtide
