@@ -16,7 +16,7 @@ constexpr uint64_t kDenseFields = 13;
 constexpr uint64_t kChunkBytes = 256 << 10;  // of text that the reader parses at a time
 constexpr uint64_t kLineBytes = 230;         // of a Criteo row, about
 constexpr uint64_t kGzipLineBytes = 105;     // compressed
-constexpr uint64_t kEvaluatedRowBytes = 24;  // logit, label, key, and room to grow
+constexpr uint64_t kEvaluatedRowBytes = 16;  // logit and label, and room to grow
 constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
 // What jemalloc keeps for itself and of freed pages, as measured: 1.5 to 5 MiB.
 constexpr uint64_t kAllocatorBytes = 2 << 20;
@@ -46,25 +46,28 @@ uint64_t rows_by_size(const std::vector<std::string>& files) {
   return rows;
 }
 
-// Logits, labels and sort keys of the held-out rows, and a reader of their own.
+// Pooled embeddings and their gradient.
+uint64_t pooled_bytes(const Config& config) {
+  return 2 * config.data.batch * config.model.tables.size() * config.model.dim * sizeof(float);
+}
+
+// Of one pass over the held-out rows: what is predicted of them, a reader of their own, one batch
+// and its pooled embeddings.
 uint64_t evaluation_bytes(const Config& config) {
   const DataConfig& data = config.data;
   if (data.eval_files.empty() && data.eval_fraction == 0) return 0;
   const double rows = data.eval_files.empty()
                           ? static_cast<double>(rows_by_size(data.files)) * data.eval_fraction
                           : static_cast<double>(rows_by_size(data.eval_files));
-  return reader_bytes(config) + static_cast<uint64_t>(rows * kEvaluatedRowBytes);
+  const uint64_t batch = data.batch * (row_bytes(config) + sizeof(int64_t) * 26);
+  return reader_bytes(config) + static_cast<uint64_t>(rows * kEvaluatedRowBytes) + batch +
+         pooled_bytes(config) / 2;
 }
 
 // Labels and integers of the batches that wait for their step, and one batch as it is read.
 uint64_t batch_bytes(const Config& config) {
   const uint64_t waiting = (config.tiers.known_batches + 1) * sizeof(float) * (1 + kDenseFields);
   return config.data.batch * (waiting + row_bytes(config) + sizeof(int64_t) * 26);
-}
-
-// Pooled embeddings and their gradient.
-uint64_t pooled_bytes(const Config& config) {
-  return 2 * config.data.batch * config.model.tables.size() * config.model.dim * sizeof(float);
 }
 
 std::string format(const char* pattern, const std::string& a, const std::string& b,

@@ -46,44 +46,36 @@ double area_under_curve(const std::vector<uint64_t>& keys, double positives, dou
 
 void QualityMeter::add(std::span<const float> logits, std::span<const float> labels) {
   ROWTIDE_CHECK(logits.size() == labels.size());
-  logits_.insert(logits_.end(), logits.begin(), logits.end());
-  labels_.insert(labels_.end(), labels.begin(), labels.end());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const bool clicked = labels[i] > 0.5f;
+    positives_ += clicked;
+    loss_ += softplus(clicked ? -double{logits[i]} : double{logits[i]});
+    predicted_ += sigmoid(logits[i]);
+    keys_.push_back(uint64_t{sortable(logits[i])} << 1 | clicked);
+  }
 }
 
-Quality QualityMeter::quality() const {
+Quality QualityMeter::quality() {
   constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
-  Quality q{.samples = logits_.size(),
+  Quality q{.samples = keys_.size(),
+            .positives = positives_,
             .logloss = kUndefined,
             .ne = kUndefined,
             .auc = kUndefined,
             .calibration = kUndefined};
   if (q.samples == 0) return q;
-
-  std::vector<uint64_t> keys(q.samples);
-  double loss = 0, predicted = 0;
-  for (size_t i = 0; i < q.samples; ++i) {
-    const bool clicked = labels_[i] > 0.5f;
-    q.positives += clicked;
-    loss += softplus(clicked ? -double{logits_[i]} : double{logits_[i]});
-    predicted += sigmoid(logits_[i]);
-    keys[i] = uint64_t{sortable(logits_[i])} << 1 | clicked;
-  }
-  std::sort(keys.begin(), keys.end());
-
-  const double n = static_cast<double>(q.samples), positives = static_cast<double>(q.positives);
-  q.logloss = loss / n;
-  if (q.positives > 0) q.calibration = predicted / positives;
-  if (q.positives > 0 && q.positives < q.samples) {
+  const double n = static_cast<double>(q.samples), positives = static_cast<double>(positives_);
+  q.logloss = loss_ / n;
+  if (positives_ > 0) q.calibration = predicted_ / positives;
+  if (positives_ > 0 && positives_ < q.samples) {
     const double rate = positives / n;
     q.ne = q.logloss / -(rate * std::log(rate) + (1 - rate) * std::log1p(-rate));
-    q.auc = area_under_curve(keys, positives, n - positives);
+    std::sort(keys_.begin(), keys_.end());
+    q.auc = area_under_curve(keys_, positives, n - positives);
   }
   return q;
 }
 
-void QualityMeter::clear() {
-  logits_.clear();
-  labels_.clear();
-}
+void QualityMeter::clear() { *this = {}; }
 
 }  // namespace rowtide
