@@ -59,7 +59,6 @@ Log::Room Log::room(uint32_t type, const RecordName& name, bool cleaning) {
   const uint32_t offset = record.offset_of(static_cast<uint32_t>(stream.names.size()));
   const uint32_t from = stream.begun ? offset : 0;
   if (!buffer_->take(stream.segment, from, offset + record.bytes - from)) return Room::kWait;
-  if (!stream.begun) write_segment_header(type);
   return Room::kThere;
 }
 
@@ -71,6 +70,7 @@ uint64_t Log::next_record(uint32_t type) const {
 void Log::write(uint32_t type, const RecordName& name, std::span<const std::byte> weights,
                 std::span<const std::byte> state) {
   Stream& stream = streams_[type];
+  if (!stream.begun) write_segment_header(type);
   const RecordType& record = layout_->types[type];
   const uint32_t offset = record.offset_of(static_cast<uint32_t>(stream.names.size()));
   std::byte* const there = buffer_->contiguous(stream.segment, offset, record.bytes);
@@ -88,9 +88,14 @@ void Log::write(uint32_t type, const RecordName& name, std::span<const std::byte
   (*segments_)[stream.segment].slot_count = static_cast<uint32_t>(stream.names.size());
 }
 
+// A segment gets its sequence with its first record: a commit that comes between the two must not
+// promise a segment that it does not list.
 void Log::write_segment_header(uint32_t type) {
   Stream& stream = streams_[type];
-  const Segment& segment = (*segments_)[stream.segment];
+  Segment& segment = (*segments_)[stream.segment];
+  segment.sequence = sequence_;
+  segment.use = mix64(life_ + sequence_);
+  ++sequence_;
   SegmentHeader header{.store = store_,
                        .sequence = segment.sequence,
                        .use = segment.use,
@@ -102,14 +107,24 @@ void Log::write_segment_header(uint32_t type) {
   stream.begun = true;
 }
 
+// Up to the last record.  REQUIRES: there is one.
+uint32_t Log::used_slots(const Stream& stream) {
+  auto slots = static_cast<uint32_t>(stream.names.size());
+  while (stream.names[slots - 1].flags == 0) --slots;
+  return slots;
+}
+
 // Writes the footer and lets the segment go.  False: the write buffer is full.
 bool Log::seal(uint32_t type) {
   Stream& stream = streams_[type];
   const uint32_t number = stream.segment;
   const Segment& segment = (*segments_)[number];
-  const uint32_t bytes = stream.size.bytes(static_cast<uint32_t>(stream.names.size()));
+  // Of the names that a flush padded the footer may have no room.
+  const uint32_t slots = used_slots(stream);
+  const uint32_t bytes = stream.size.bytes(slots);
   const uint32_t offset = layout_->segment_bytes - bytes;
   if (!buffer_->take(number, offset, bytes)) return false;
+  stream.names.resize(slots);
   const FooterTrailer trailer{.sequence = segment.sequence,
                               .use = segment.use,
                               .place = layout_->place_of(number),
@@ -128,8 +143,7 @@ bool Log::open(uint32_t type, bool cleaning) {
   const uint32_t number = segments_->take_free(
       [this](uint32_t directory, uint32_t segment) { return may_grow(directory, segment); });
   if (number == kNoSegment) return false;
-  segments_->open(number, static_cast<uint8_t>(type), sequence_, mix64(life_ + sequence_));
-  ++sequence_;
+  segments_->open(number, static_cast<uint8_t>(type));
   Stream& stream = streams_[type];
   stream.segment = number;
   stream.begun = false;
@@ -155,9 +169,7 @@ void Log::flush() {
 Log::Open Log::open_segment(uint32_t type) const {
   const Stream& stream = streams_[type];
   if (stream.segment == kNoSegment || stream.records == 0) return {};
-  auto slots = static_cast<uint32_t>(stream.names.size());
-  while (stream.names[slots - 1].flags == 0) --slots;
-  return {stream.segment, slots, stream.records};
+  return {stream.segment, used_slots(stream), stream.records};
 }
 
 uint64_t Log::directory_used(uint32_t directory) const {

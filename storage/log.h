@@ -76,6 +76,7 @@ class Log {
   };
 
   bool fits(uint32_t type, const RecordName& name) const;
+  static uint32_t used_slots(const Stream& stream);
   bool seal(uint32_t type);
   bool open(uint32_t type, bool cleaning);
   bool may_grow(uint32_t directory, uint32_t segment);

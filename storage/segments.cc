@@ -103,11 +103,10 @@ void Segments::released(uint32_t number) {
   --free_allocated_count_;
 }
 
-void Segments::open(uint32_t number, uint8_t type, uint64_t sequence, uint64_t use) {
+void Segments::open(uint32_t number, uint8_t type) {
   Segment& segment = segments_[number];
   segment.type = type;
-  segment.sequence = sequence;
-  segment.use = use;
+  segment.sequence = segment.use = 0;
   segment.state = SegmentState::kOpen;
   segment.live = segment.slot_count = 0;
   segment.bits = 0;

@@ -23,7 +23,7 @@ inline constexpr uint32_t kNoSegment = 0xFFFFFFFFu;
 enum class SegmentState : uint8_t { kFree, kOpen, kSealed, kEmptied };
 
 struct Segment {
-  uint64_t sequence = 0;  // of its last opening; 0: never opened
+  uint64_t sequence = 0;  // given with the first record since it was opened; 0: none yet
   uint64_t use = 0;
   uint32_t live = 0;        // records that are newest or needed by a kept commit
   uint32_t slot_count = 0;  // slots in use so far, skipped ones included
@@ -78,7 +78,7 @@ class Segments {
   // Its bytes were given back to the disk.  REQUIRES: free and allocated.
   void released(uint32_t segment);
 
-  void open(uint32_t segment, uint8_t type, uint64_t sequence, uint64_t use);
+  void open(uint32_t segment, uint8_t type);
   void seal(uint32_t segment);
   void emptied(uint32_t segment);
   // The sealed segment with the least live records for its size of those that may be cleaned and

@@ -45,7 +45,8 @@ class Syncer final : public IoUser {
   State state_ = State::kIdle;
   bool wanted_ = false, failed_ = false, broken_ = false;
   uint64_t begun_ = 0, completed_ = 0, failures_ = 0;
-  uint64_t synced_bytes_ = 0, syncing_bytes_ = 0;  // of the writes ever done
+  // Of the writes ever done; at first none are known to be durable, for recovery writes too.
+  uint64_t synced_bytes_ = ~uint64_t{0}, syncing_bytes_ = 0;
   size_t in_flight_ = 0;
   Status error_, untold_;
 };

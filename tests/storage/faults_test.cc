@@ -204,6 +204,35 @@ TEST(ColdStoreFaultsTest, AFullDiskIsNamedLosesNothingAndTheStoreGoesOnOnceThere
   EXPECT_TRUE(holds(*t.store, versions, 25000, 68));
 }
 
+// A flush pads the page it ends in.  Of so many small records that the segment is nearly full, the
+// footer of the padded names would begin on the page that the last of them lie on.
+TEST(ColdStoreFaultsTest, AFooterNeverCoversRecordsThatAreNotWrittenYet) {
+  for (Key count = 1990; count < 2040; ++count) {
+    StoreTester t;
+    t.options.payload_bytes = {5};
+    t.options.tables = {{0, 1 << 30}};
+    ASSERT_TRUE(t.open().ok());
+    Versions versions;
+    const auto put = [&](Key n, uint32_t epoch) {
+      const Key key = n << 18;  // a column of four bytes
+      ASSERT_TRUE(t.put(key, 1, epoch).ok());
+      versions[key] = 1;
+    };
+    for (Key n = 0; n < 10; ++n) put(n, 1);
+    for (Key n = 10; n < count; ++n) put(n, 2);
+    t.faults().write_error = 1.0;
+    ASSERT_EQ(t.commit(2).code(), Code::kIo);
+    t.faults().write_error = 0.0;
+    for (Key n = count; n < count + 400; ++n) put(n, 3);
+    ASSERT_TRUE(t.commit(3).ok());
+    t.crash();
+    ASSERT_TRUE(t.open().ok());
+    for (const auto& [key, version] : versions) {
+      ASSERT_EQ(read_row(*t.store, key, 5), "1") << count << " records, row " << (key >> 18);
+    }
+  }
+}
+
 TEST(ColdStoreFaultsTest, ADiskThatCannotGrowTheLogIsNotCalledFull) {
   StoreTester t;
   ASSERT_TRUE(t.open().ok());
