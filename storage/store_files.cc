@@ -80,6 +80,10 @@ Status StoreFiles::open() {
   if (options_->read_only) {
     ROWTIDE_TRY(pin());
   } else {
+    // A process that died may have left names that only the kernel knows.
+    for (const auto& directory : options_->directories) {
+      ROWTIDE_TRY(files_->sync_directory(directory.path));
+    }
     ROWTIDE_TRY(read_manifest());
     view_ = manifest_.epoch;
   }

@@ -36,6 +36,12 @@ struct StoreTester {
     store.reset();
   }
 
+  // The process dies alone.
+  void kill() {
+    disk.kill();
+    store.reset();
+  }
+
   // Appends, polling as long as the store asks for it.
   Status put(Key key, uint64_t version, uint32_t epoch, uint32_t type = 0);
   Status commit(uint32_t epoch, const std::string& meta = "");

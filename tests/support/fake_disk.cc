@@ -124,7 +124,7 @@ void FakeDisk::lose_unsynced(Inode& inode) {
   inode.synced = inode.bytes;
 }
 
-void FakeDisk::crash() {
+void FakeDisk::kill() {
   freeze_at_ = ~uint64_t{0};
   for (const IoRequest& request : in_flight_writes_) {
     Inode& inode = *handles_[static_cast<size_t>(request.file)].inode;
@@ -133,14 +133,18 @@ void FakeDisk::crash() {
     }
   }
   in_flight_writes_.clear();
+  for (Handle& handle : handles_) handle = {};
+  ++life_;
+}
+
+void FakeDisk::crash() {
+  kill();
   if (!history_.empty()) {
     history_.push_back(names_);
     names_ = history_[random_() % history_.size()];
     history_.clear();
   }
   for (auto& [name, inode] : names_) lose_unsynced(*inode);
-  for (Handle& handle : handles_) handle = {};
-  ++life_;
 }
 
 void FakeDisk::changed_names(Names before) { history_.push_back(std::move(before)); }

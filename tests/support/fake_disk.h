@@ -52,6 +52,7 @@ class FakeDisk final : public FileSystem {
 
   std::unique_ptr<IoQueue> make_queue();
   void crash();
+  void kill();  // the process alone dies: what is not synced stays, and a later crash may forget it
   void freeze_after(uint64_t changes) { freeze_at_ = changes_ + changes; }
   bool frozen() const { return changes_ >= freeze_at_; }
   uint64_t changes() const { return changes_; }
