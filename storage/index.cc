@@ -178,6 +178,7 @@ bool Index::place(const Home& home, uint64_t record) {
       return true;
     }
     if (moves > 0) {  // the first entry tries its other line before it drives another out
+      if (strays_.size() == kMostStrays) return false;  // nobody was driven out yet
       const uint32_t slot = turn_++ % shape_.slots;
       const Entry driven_out = load(line, slot);
       store(line, slot, moving);
@@ -187,7 +188,6 @@ bool Index::place(const Home& home, uint64_t record) {
     if ((moving & away) != 0) line_at(line)[63] |= kSomeAway;
     line = other_line(line, static_cast<uint64_t>(moving >> (shape_.record_bits + 1)));
   }
-  if (strays_.size() == kMostStrays) return false;
   const uint64_t rest = static_cast<uint64_t>(moving >> (shape_.record_bits + 1));
   if ((moving & away) != 0) line = other_line(line, rest);
   strays_.push_back({{line, rest}, static_cast<uint64_t>(moving & record_mask_) - 1});

@@ -290,11 +290,11 @@ Status LogStore::begin_commit(uint32_t epoch) {
 }
 
 Status LogStore::take_write_error() {
-  for (Status status :
-       {buffer_->take_error(), log_->take_error(), cleaner_->take_error(), syncer_->take_error()}) {
-    if (!status.ok()) return status;
-  }
-  return {};
+  Status status = buffer_->take_error();
+  if (status.ok()) status = log_->take_error();
+  if (status.ok()) status = cleaner_->take_error();
+  if (status.ok()) status = syncer_->take_error();
+  return status;
 }
 
 ColdStoreStats LogStore::stats() const {

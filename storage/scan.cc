@@ -53,6 +53,7 @@ void LogStore::look_up_moved() {
 
 // As when the store was opened; until end_scan() no record moves.
 Status LogStore::look_again() {
+  while (router_->in_flight() > 0) router_->poll(true);  // reads know segments as they were
   store_files_.begin_scan();
   ROWTIDE_TRY(store_files_.read_manifest_again());
   return recover();

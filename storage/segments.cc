@@ -50,8 +50,10 @@ void Segments::supersede(uint64_t record, uint32_t epoch) {
 }
 
 void Segments::kill(uint64_t record) {
+  const uint32_t number = layout_->segment_of(record);
+  if (segments_[number].reads > 0) segments_[number].overtaken = true;
   live_[record] = 0;
-  lost_one(layout_->segment_of(record));
+  lost_one(number);
 }
 
 void Segments::lost_one(uint32_t number) {
