@@ -31,8 +31,10 @@ uint32_t Cleaner::least_gain() const {
 
 // Each flush pads a page of every type.  In a small log that can be all that a victim gains, so
 // that a nearly full one would be copied round and round.
-bool Cleaner::fruitless() const {
-  return victims_ > uint64_t{kMostRounds} * parts_.layout->segment_count;
+bool Cleaner::fruitless() const { return victims_ > most_victims(); }
+
+uint64_t Cleaner::most_victims() const {
+  return uint64_t{kMostRounds} * parts_.layout->segment_count;
 }
 
 void Cleaner::step(uint32_t newest_epoch, bool may_free) {
@@ -43,14 +45,16 @@ void Cleaner::step(uint32_t newest_epoch, bool may_free) {
     if (victim_ != kNoSegment && !loaded_) next_block();
   }
   const bool short_of_space = parts_.log->free_count() <= parts_.log->reserve();
-  const bool enough = emptied_.size() >= batch_ || short_of_space;
+  const bool enough = emptied_.size() >= batch_ || short_of_space || wanted_ > 0;
   if (!emptied_.empty() && enough && emptied_.back().sync > parts_.syncer->completed()) {
     parts_.syncer->request();
   }
 }
 
+void Cleaner::want_more(bool more) { wanted_ = more ? free_soon() : 0; }
+
 bool Cleaner::choose() {
-  if (fruitless() || parts_.log->free_count() + emptied_.size() > wanted_free()) return false;
+  if (fruitless() || free_soon() > wanted_free()) return false;
   const uint32_t segment = parts_.segments->emptiest(least_gain());
   if (segment == kNoSegment || parts_.buffer->holds(segment)) return false;
   victim_ = segment;
@@ -133,7 +137,13 @@ bool Cleaner::copy(uint32_t slot, uint32_t newest_epoch) {
     const uint32_t next = commits.next_above(commits.greatest(byte));
     name.heir = next != 0 ? next : newest_epoch;
   }
-  if (parts_.log->room(segment.type, name, true) != Log::Room::kThere) return false;
+  const Log::Room room = parts_.log->room(segment.type, name, true);
+  if (room == Log::Room::kNoSegment && emptied_.empty()) {  // nor will there be one
+    victims_ = most_victims() + 1;
+    victim_ = kNoSegment;
+    loaded_ = false;
+  }
+  if (room != Log::Room::kThere) return false;
   const uint64_t record = parts_.log->next_record(segment.type);
   parts_.log->write(segment.type, name, {bytes + kRecordHeaderBytes, type.payload_bytes}, {});
   parts_.segments->add(record, byte);
@@ -146,7 +156,8 @@ bool Cleaner::copy(uint32_t slot, uint32_t newest_epoch) {
 
 void Cleaner::give_up(Status error, bool broken) {
   error_ = std::move(error);
-  (*parts_.segments)[victim_].broken = broken;
+  Segment& segment = (*parts_.segments)[victim_];
+  (broken ? segment.broken : segment.unreadable) = true;
   victim_ = kNoSegment;
   loaded_ = false;
 }

@@ -40,6 +40,8 @@ class Cleaner final : public IoUser {
   bool stuck() const;
   // Something has changed for which cleaning may pay again: a record was accepted, a commit let go.
   void begin_anew() { victims_ = 0; }
+  // From now on one segment more than there are must be free, or no more than usual.
+  void want_more(bool more = true);
   bool any_emptied() const { return !emptied_.empty(); }
 
   uint64_t records_copied() const { return records_copied_; }
@@ -56,9 +58,13 @@ class Cleaner final : public IoUser {
     uint64_t sync;  // that covers its copies
   };
 
-  uint32_t wanted_free() const { return parts_.log->reserve() + batch_; }
+  uint32_t free_soon() const {
+    return parts_.log->free_count() + static_cast<uint32_t>(emptied_.size());
+  }
+  uint32_t wanted_free() const { return std::max(parts_.log->reserve() + batch_, wanted_); }
   uint32_t least_gain() const;
   bool fruitless() const;
+  uint64_t most_victims() const;
   bool choose();
   void next_block();
   void read_block();
@@ -69,7 +75,8 @@ class Cleaner final : public IoUser {
 
   Parts parts_{};
   HostArena arena_;
-  uint32_t batch_ = 1;  // victims for one sync
+  uint32_t batch_ = 1;   // victims for one sync
+  uint32_t wanted_ = 0;  // free segments, beyond the usual
   uint32_t victim_ = kNoSegment;
   uint64_t victims_ = 0;  // since begin_anew()
   Block block_;

@@ -50,26 +50,48 @@ std::vector<uint32_t> LogStore::kept_after(uint32_t epoch) {
   return kept;
 }
 
+// The commit that has these arrays already, or 0.
+uint32_t LogStore::epoch_with(const ArraysFile& file) {
+  const KeptCommit* last = store_files_.manifest().find(last_commit_.epoch);
+  const bool same =
+      last != nullptr && last->arrays_bytes == file.bytes && last->arrays_checksum == file.checksum;
+  return same ? last->arrays_epoch : 0;
+}
+
+// Has the cleaner free segments until the files of a commit find room: once the log is synced it
+// pauses.
+Status LogStore::clean_for_commit(const CommitContent& content, const ArraysFile& file) {
+  const uint64_t arrays = epoch_with(file) != 0 ? 0 : file.bytes;
+  const uint64_t manifest = encode_manifest(store_files_.manifest()).size() + kPageBytes;
+  const uint64_t writes = buffer_->failures(), syncs = syncer_->failures();
+  cleaner_->begin_anew();
+  for (;;) {
+    Status status = log_->make_commit_room(arrays + manifest + content.meta.size());
+    if (status.code() != Code::kNoSpace || cleaner_->stuck()) return status;
+    cleaner_->want_more();
+    step();
+    router_->poll(true);
+    if (syncer_->failures() > syncs) return syncer_->last_error();
+    if (buffer_->failures() >= writes + kMostFailures) return buffer_->last_error();
+    buffer_->retry();
+  }
+}
+
 // Writes the arrays, unless the last commit has the same.
-Result<KeptCommit> LogStore::write_arrays(const CommitContent& content) {
+Result<KeptCommit> LogStore::write_arrays(const CommitContent& content, const ArraysFile& file) {
   KeptCommit commit{.epoch = content.epoch, .meta = content.meta};
   if (content.arrays.empty()) return commit;
-  const ArraysFile file = encode_arrays(content.arrays);
   commit.arrays_bytes = file.bytes;
   commit.arrays_checksum = file.checksum;
-  const KeptCommit* last = store_files_.manifest().find(last_commit_.epoch);
-  if (last != nullptr && last->arrays_epoch != 0 && last->arrays_bytes == file.bytes &&
-      last->arrays_checksum == file.checksum) {
-    commit.arrays_epoch = last->arrays_epoch;
-    return commit;
-  }
+  commit.arrays_epoch = epoch_with(file);
+  if (commit.arrays_epoch != 0) return commit;
   commit.arrays_epoch = content.epoch;
   ROWTIDE_TRY(log_->make_commit_room(file.bytes));
   if (Status status = store_files_.write_arrays(content.epoch, file); !status.ok()) {
     store_files_.remove_stale();  // a full disk needs the room of what was begun
     return status;
   }
-  log_->set_commit_bytes(log_->commit_bytes() + file.bytes);
+  log_->set_commit_bytes(log_->commit_bytes() + file.bytes, log_->next_arrays_bytes());
   return commit;
 }
 
@@ -116,8 +138,12 @@ Status LogStore::commit(const CommitContent& content) {
       pins += epoch < last_commit_.epoch ? " " + std::to_string(epoch) : "";
     return {Code::kNoSpace, "too many commits are in use by readers:" + pins};
   }
+  const ArraysFile file = encode_arrays(content.arrays);
+  const Status room = clean_for_commit(content, file);
+  cleaner_->want_more(false);
+  ROWTIDE_TRY(room);
   ROWTIDE_TRY(sync_all());
-  auto commit = write_arrays(content);
+  auto commit = write_arrays(content, file);
   if (!commit.ok()) return commit.status();
   Manifest next = store_files_.manifest();
   next.epoch = content.epoch;
@@ -200,9 +226,9 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
 bool LogStore::wants_commit(std::span<const uint64_t> owed) const {
   constexpr double kFull = 0.8;  // beyond it the cleaner copies thrice what it gains
   constexpr uint32_t kLeastKept = 32;
-  uint64_t filled = segments_->live_bytes();
-  for (size_t type = 0; type < owed.size(); ++type) {
-    filled += owed[type] * layout_.types[type].bytes;
+  uint64_t filled = log_->commit_bytes() + log_->next_arrays_bytes();
+  for (uint32_t type = 0; type < owed.size(); ++type) {
+    filled += (segments_->live_records(type) + owed[type]) * layout_.types[type].room();
   }
   const uint32_t busy = log_->reserve() + static_cast<uint32_t>(layout_.types.size());
   const uint64_t room = uint64_t{layout_.segment_count - std::min(busy, layout_.segment_count)} *

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rowtide::storage {
 namespace {
@@ -139,9 +140,16 @@ bool Log::seal(uint32_t type) {
 }
 
 bool Log::open(uint32_t type, bool cleaning) {
-  if (!cleaning && free_count() <= reserve()) return false;
-  const uint32_t number = segments_->take_free(
-      [this](uint32_t directory, uint32_t segment) { return may_grow(directory, segment); });
+  if (!cleaning) {
+    // The cleaner's reserve is on the disk before it is needed: a full one would not give it.
+    const auto may = [this](uint32_t directory, uint32_t segment) {
+      return may_grow(directory, segment);
+    };
+    while (segments_->free_allocated_count() <= reserve()) {
+      if (!segments_->grow(may)) return false;
+    }
+  }
+  const uint32_t number = segments_->take_free();
   if (number == kNoSegment) return false;
   segments_->open(number, static_cast<uint8_t>(type));
   Stream& stream = streams_[type];
@@ -177,11 +185,16 @@ uint64_t Log::directory_used(uint32_t directory) const {
          (directory == 0 ? commit_bytes_ : 0);
 }
 
+// What the log leaves to the next commit, whose arrays are written before older ones go.
+uint64_t Log::kept_free(uint32_t directory) const {
+  return directory == 0 ? next_arrays_bytes_ : 0;
+}
+
 uint32_t Log::free_count() const {
   uint32_t count = segments_->free_allocated_count();
   if (!growth_.ok()) return count;
   for (uint32_t d = 0; d < files_->count(); ++d) {
-    const uint64_t used = directory_used(d), budget = (*files_)[d].bytes;
+    const uint64_t used = directory_used(d) + kept_free(d), budget = (*files_)[d].bytes;
     const uint64_t room = budget > used ? (budget - used) / layout_->segment_bytes : 0;
     count += static_cast<uint32_t>(std::min<uint64_t>(room, segments_->unallocated_count(d)));
   }
@@ -190,11 +203,16 @@ uint32_t Log::free_count() const {
 
 bool Log::may_grow(uint32_t directory, uint32_t segment) {
   const LogFile& log = (*files_)[directory];
-  if (!growth_.ok() || directory_used(directory) + layout_->segment_bytes > log.bytes) return false;
+  const uint64_t used = directory_used(directory) + kept_free(directory);
+  if (!growth_.ok() || used + layout_->segment_bytes > log.bytes) return false;
   const Status status =
       files_->files().allocate(log.file, layout_->file_offset(segment), layout_->segment_bytes);
-  if (status.ok()) return true;
-  error_ = growth_ = {status.code(), log.path + ": " + status.message()};
+  if (status.ok()) {
+    growth_told_ = false;
+    return true;
+  }
+  growth_ = {status.code(), log.path + ": " + status.message()};
+  if (!std::exchange(growth_told_, true)) error_ = growth_;
   return false;
 }
 

@@ -49,9 +49,14 @@ class Log {
   // `life` makes the checksums of this process's segments differ from those of any other.
   void start(uint64_t store, uint64_t sequence, uint64_t life);
 
-  // The room that commits take in the first directory, beside the log.
+  // The room that commits take in the first directory, beside the log, and what the arrays of the
+  // next one are expected to take.
   uint64_t commit_bytes() const { return commit_bytes_; }
-  void set_commit_bytes(uint64_t bytes) { commit_bytes_ = bytes; }
+  uint64_t next_arrays_bytes() const { return next_arrays_bytes_; }
+  void set_commit_bytes(uint64_t bytes, uint64_t next_arrays_bytes) {
+    commit_bytes_ = bytes;
+    next_arrays_bytes_ = next_arrays_bytes;
+  }
   // Makes room for so many more, by giving free segments back.  Errors: kNoSpace, kIo.
   Status make_commit_room(uint64_t bytes);
 
@@ -81,6 +86,7 @@ class Log {
   bool open(uint32_t type, bool cleaning);
   bool may_grow(uint32_t directory, uint32_t segment);
   uint64_t directory_used(uint32_t directory) const;
+  uint64_t kept_free(uint32_t directory) const;
   void write_segment_header(uint32_t type);
 
   const Layout* layout_;
@@ -90,9 +96,10 @@ class Log {
   std::vector<Stream> streams_;     // by type
   std::vector<std::byte> scratch_;  // a footer, or a record that lies in two chunks
   uint64_t store_ = 0, sequence_ = 1, life_ = 0;
-  uint64_t commit_bytes_ = 0;
+  uint64_t commit_bytes_ = 0, next_arrays_bytes_ = 0;
   Status growth_;
-  Status error_;  // as it was last, until it is told
+  bool growth_told_ = false;  // it has been an error since the last growth
+  Status error_;              // as it was last, until it is told
 };
 
 }  // namespace rowtide::storage

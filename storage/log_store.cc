@@ -159,11 +159,15 @@ void LogStore::start_log() {
   const Manifest& manifest = store_files_.manifest();
   log_->start(manifest.store, manifest.sequence, store_files_.files().random_number());
   count_commit_bytes();
+  // Holes that an earlier life made are part of the files: given back once more, they count again.
+  (void)log_->make_commit_room(0);
 }
 
 void LogStore::count_commit_bytes() {
   const Manifest& manifest = store_files_.manifest();
-  log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size());
+  const KeptCommit* last = manifest.find(manifest.epoch);
+  log_->set_commit_bytes(manifest.arrays_bytes() + encode_manifest(manifest).size(),
+                         last != nullptr ? last->arrays_bytes : 0);
 }
 
 Status LogStore::load_commit() {
@@ -270,12 +274,12 @@ void LogStore::step() {
 }
 
 void LogStore::poll(bool wait, std::vector<Done>& done) {
-  log_->try_disk_again();
   buffer_->retry();
   step();
   router_->poll(wait && !reads_->any_ended());
   step();
   reads_->take(done);
+  log_->try_disk_again();  // after the cleaner has seen what the log was refused
 }
 
 Status LogStore::begin_commit(uint32_t epoch) {

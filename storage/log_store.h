@@ -78,7 +78,9 @@ class LogStore final : public ColdStore {
   void step();
   Status sync_all();
   std::vector<uint32_t> kept_after(uint32_t epoch);
-  Result<KeptCommit> write_arrays(const CommitContent& content);
+  uint32_t epoch_with(const ArraysFile& file);
+  Status clean_for_commit(const CommitContent& content, const ArraysFile& file);
+  Result<KeptCommit> write_arrays(const CommitContent& content, const ArraysFile& file);
   Status write_manifest(Manifest* next);
   void finish_commit(Manifest next, const CommitContent& content);
   Status settle();

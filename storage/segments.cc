@@ -1,5 +1,6 @@
 #include "storage/segments.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace rowtide::storage {
@@ -13,6 +14,7 @@ Result<Segments> Segments::create(const Layout* layout) {
   table.layout_ = layout;
   table.segments_.resize(layout->segment_count);
   table.lists_.assign(kLists, kNoSegment);
+  table.live_of_type_.assign(layout->types.size(), 0);
   const size_t directories = layout->segments.size();
   table.free_.resize(directories);
   table.fresh_.resize(directories);
@@ -31,7 +33,7 @@ void Segments::add(uint64_t record, uint8_t byte) {
   segment.bits |= byte & ~KeptCommits::kNewest;
   if (byte == 0) return;
   ++segment.live;
-  live_bytes_ += layout_->types[segment.type].bytes;
+  ++live_of_type_[segment.type];
 }
 
 void Segments::add_newest(uint64_t record, uint32_t epoch) {
@@ -59,7 +61,7 @@ void Segments::kill(uint64_t record) {
 void Segments::lost_one(uint32_t number) {
   Segment& segment = segments_[number];
   --segment.live;
-  live_bytes_ -= layout_->types[segment.type].bytes;
+  --live_of_type_[segment.type];
   if (segment.state != SegmentState::kSealed || list_of(segment) == segment.list) return;
   unlink(number);
   link(number);
@@ -92,6 +94,20 @@ void Segments::put_free(uint32_t number) {
   ++free_allocated_count_;
 }
 
+uint32_t Segments::take_free() {
+  const auto directories = static_cast<uint32_t>(free_.size());
+  for (uint32_t i = 0; i < directories; ++i) {
+    const uint32_t directory = (turn_ + i) % directories;
+    if (free_[directory].empty()) continue;
+    const uint32_t segment = free_[directory].back();
+    free_[directory].pop_back();
+    --free_allocated_count_;
+    turn_ = directory + 1;
+    return segment;
+  }
+  return kNoSegment;
+}
+
 uint32_t Segments::free_allocated(uint32_t directory) const {
   return free_[directory].empty() ? kNoSegment : free_[directory].back();
 }
@@ -112,7 +128,7 @@ void Segments::open(uint32_t number, uint8_t type) {
   segment.state = SegmentState::kOpen;
   segment.live = segment.slot_count = 0;
   segment.bits = 0;
-  segment.held = segment.broken = segment.overtaken = false;
+  segment.held = segment.broken = segment.unreadable = segment.overtaken = false;
   std::memset(live_ + layout_->record(number, 0), 0, layout_->types[type].slots);
 }
 
@@ -127,16 +143,19 @@ void Segments::emptied(uint32_t number) {
 }
 
 uint32_t Segments::emptiest(uint32_t least_gain_bytes) const {
+  uint32_t unreadable = kNoSegment;
   for (uint32_t head : lists_) {
     for (uint32_t number = head; number != kNoSegment; number = segments_[number].next) {
       const Segment& segment = segments_[number];
       const RecordType& type = layout_->types[segment.type];
       const uint64_t dead = uint64_t{type.slots - type.first_slot - segment.live} * type.bytes;
       if (dead < least_gain_bytes) continue;
-      if (!segment.held && !segment.broken) return number;
+      if (segment.held || segment.broken) continue;
+      if (!segment.unreadable) return number;
+      if (unreadable == kNoSegment) unreadable = number;
     }
   }
-  return kNoSegment;
+  return unreadable;
 }
 
 void Segments::clear() {
@@ -145,7 +164,8 @@ void Segments::clear() {
     segments_[n] = Segment{.allocated = segments_[n].allocated};
   }
   commits_ = {};
-  live_bytes_ = kept_since_commit_ = 0;
+  std::ranges::fill(live_of_type_, 0);
+  kept_since_commit_ = 0;
 }
 
 void Segments::build_lists() {
@@ -154,11 +174,10 @@ void Segments::build_lists() {
   for (auto& list : free_) list.clear();
   for (auto& list : fresh_) list.clear();
   allocated_.assign(allocated_.size(), 0);
-  live_bytes_ = 0;
+  std::ranges::fill(live_of_type_, 0);
   for (uint32_t n = count(); n-- > 0;) {  // backwards: lists give their last, the log its first
     const Segment& segment = segments_[n];
-    if (segment.live > 0)
-      live_bytes_ += uint64_t{segment.live} * layout_->types[segment.type].bytes;
+    if (segment.live > 0) live_of_type_[segment.type] += segment.live;
     const uint32_t directory = layout_->directory_of(n);
     if (segment.allocated) ++allocated_[directory];
     if (segment.state == SegmentState::kSealed) link(n);
@@ -166,6 +185,11 @@ void Segments::build_lists() {
     (segment.allocated ? free_ : fresh_)[directory].push_back(n);
     if (segment.allocated) ++free_allocated_count_;
   }
+}
+
+void Segments::commit_made() {
+  kept_since_commit_ = 0;
+  for (Segment& segment : segments_) segment.unreadable = false;
 }
 
 void Segments::drop_commit(int bit) {
@@ -182,6 +206,13 @@ void Segments::drop_commit(int bit) {
     }
   }
   commits_.remove(bit);
+}
+
+uint64_t Segments::live_bytes() const {
+  uint64_t bytes = 0;
+  for (size_t t = 0; t < live_of_type_.size(); ++t)
+    bytes += live_of_type_[t] * layout_->types[t].bytes;
+  return bytes;
 }
 
 uint64_t Segments::newest_bytes() const {

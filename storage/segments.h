@@ -32,11 +32,12 @@ struct Segment {
   uint16_t list = 0;                                  // which
   uint8_t type = 0;
   SegmentState state = SegmentState::kFree;
-  uint8_t bits = 0;        // of commits that some liveness byte here has set
-  bool allocated = false;  // its bytes are on the disk
-  bool held = false;       // the last manifest lists it without a footer: not cleaned meanwhile
-  bool broken = false;     // cleaning found a record that does not verify: it stays as it is
-  bool overtaken = false;  // a record was superseded while a read was in flight
+  uint8_t bits = 0;         // of commits that some liveness byte here has set
+  bool allocated = false;   // its bytes are on the disk
+  bool held = false;        // the last manifest lists it without a footer: not cleaned meanwhile
+  bool broken = false;      // cleaning found a record that does not verify: it stays as it is
+  bool unreadable = false;  // cleaning could not read it: until the next commit it comes last
+  bool overtaken = false;   // a record was superseded while a read was in flight
 };
 
 class Segments {
@@ -63,10 +64,11 @@ class Segments {
   // It was copied elsewhere.
   void kill(uint64_t record);
 
-  // Takes one that is free, `allocated` ones first, from one directory after the other; for one
-  // that is not, `may_grow(directory)` is asked.  kNoSegment: there is none.
+  // Takes one that is free and allocated, from one directory after the other.  kNoSegment: none is.
+  uint32_t take_free();
+  // Makes one more of them, of a directory for which `may_grow(directory, segment)`.
   template <typename MayGrow>
-  uint32_t take_free(MayGrow&& may_grow);
+  bool grow(MayGrow&& may_grow);
   void put_free(uint32_t segment);
   // A free segment of this directory that takes space on the disk; kNoSegment: none.
   uint32_t free_allocated(uint32_t directory) const;
@@ -93,11 +95,12 @@ class Segments {
   void drop_commit(int bit);
 
   uint64_t reserved_bytes() const { return live_arena_.size() + table_bytes(*layout_); }
-  uint64_t live_bytes() const { return live_bytes_; }
+  uint64_t live_bytes() const;
+  uint64_t live_records(uint32_t type) const { return live_of_type_[type]; }
   uint64_t newest_bytes() const;  // of them, of newest records; walks over all
   // Of records superseded since the last commit_made() that a commit still needed then.
   uint64_t kept_since_commit() const { return kept_since_commit_; }
-  void commit_made() { kept_since_commit_ = 0; }
+  void commit_made();
 
   static uint64_t liveness_bytes(const Layout& layout) { return layout.record_count(); }
   static uint64_t table_bytes(const Layout& layout) {
@@ -119,32 +122,29 @@ class Segments {
   std::vector<uint32_t> allocated_;           // count of each directory
   uint32_t free_allocated_count_ = 0;
   uint32_t turn_ = 0;  // the directory that gives next
-  uint64_t live_bytes_ = 0, kept_since_commit_ = 0;
+  std::vector<uint64_t> live_of_type_;
+  uint64_t kept_since_commit_ = 0;
   KeptCommits commits_;
   HostArena live_arena_;
   uint8_t* live_ = nullptr;
 };
 
 template <typename MayGrow>
-uint32_t Segments::take_free(MayGrow&& may_grow) {
-  const auto directories = static_cast<uint32_t>(free_.size());
-  for (uint32_t i = 0; i < 2 * directories; ++i) {
+bool Segments::grow(MayGrow&& may_grow) {
+  const auto directories = static_cast<uint32_t>(fresh_.size());
+  for (uint32_t i = 0; i < directories; ++i) {
     const uint32_t directory = (turn_ + i) % directories;
-    const bool grow = i >= directories;
-    auto& from = grow ? fresh_[directory] : free_[directory];
-    if (from.empty() || (grow && !may_grow(directory, from.back()))) continue;
-    const uint32_t segment = from.back();
-    from.pop_back();
-    if (grow) {
-      segments_[segment].allocated = true;
-      ++allocated_[directory];
-    } else {
-      --free_allocated_count_;
-    }
-    turn_ = directory + 1;
-    return segment;
+    if (fresh_[directory].empty()) continue;
+    const uint32_t segment = fresh_[directory].back();
+    if (!may_grow(directory, segment)) continue;
+    fresh_[directory].pop_back();
+    free_[directory].insert(free_[directory].begin(), segment);  // taken last: in order on the disk
+    segments_[segment].allocated = true;
+    ++allocated_[directory];
+    ++free_allocated_count_;
+    return true;
   }
-  return kNoSegment;
+  return false;
 }
 
 }  // namespace rowtide::storage

@@ -233,6 +233,54 @@ TEST(ColdStoreFaultsTest, AFooterNeverCoversRecordsThatAreNotWrittenYet) {
   }
 }
 
+// Its budget is four times what the disk has.
+TEST(ColdStoreFaultsTest, OnAFullDiskTheLogCleansWithinWhatItHas) {
+  StoreTester t;
+  t.faults().capacity = 1 << 20;
+  ASSERT_TRUE(t.open().ok());
+  Versions versions;
+  for (uint64_t round = 1; round <= 60; ++round) {
+    for (Key key = 0; key < 1000; ++key) {
+      const Status status = t.put(key, round, 1);
+      ASSERT_TRUE(status.ok()) << round << " " << status.to_string();
+      versions[key] = round;
+    }
+  }
+  EXPECT_EQ(t.store->take_write_error().code(), Code::kNoSpace);
+  EXPECT_TRUE(t.store->take_write_error().ok());  // said once
+  ASSERT_TRUE(t.commit(1).ok());
+  t.crash();
+  ASSERT_TRUE(t.open().ok());
+  EXPECT_TRUE(holds(*t.store, versions, 1001, 68));
+}
+
+// The log has grown to its budget, and most of it is garbage.
+TEST(ColdStoreFaultsTest, ACommitFindsRoomForArraysLargerThanWhatIsFree) {
+  StoreTester t;
+  t.options.directories.push_back({"dir2", 1 << 20});
+  ASSERT_TRUE(t.open().ok());
+  Versions versions;
+  uint64_t version = 0;
+  for (uint32_t epoch = 1; epoch <= 12; ++epoch) {
+    for (int round = 0; round < 20; ++round) {
+      ++version;
+      for (Key key = 0; key < 1000; ++key) ASSERT_TRUE(t.put(key, version, epoch).ok());
+    }
+    for (Key key = 0; key < 1000; ++key) versions[key] = version;
+    CommitContent content{.epoch = epoch};
+    const size_t bytes = epoch < 4 ? 1000 : 900000;  // the first large ones come unexpected
+    content.arrays = {
+        {"dense/w", "uint8", {bytes}, std::vector<std::byte>(bytes, std::byte(epoch))}};
+    const Status status = t.store->commit(content);
+    ASSERT_TRUE(status.ok()) << epoch << " " << status.to_string();
+    EXPECT_LE(t.store->stats().bytes_used, 5u << 20);
+  }
+  t.crash();
+  ASSERT_TRUE(t.open().ok());
+  EXPECT_EQ(t.store->last_commit().arrays.at(0).bytes.at(899999), std::byte{12});
+  EXPECT_TRUE(holds(*t.store, versions, 1001, 68));
+}
+
 TEST(ColdStoreFaultsTest, ADiskThatCannotGrowTheLogIsNotCalledFull) {
   StoreTester t;
   ASSERT_TRUE(t.open().ok());
