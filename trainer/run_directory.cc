@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <random>
 #include <utility>
 
 #include "trainer/config_resolve.h"
@@ -20,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = "LOCK";
+constexpr const char* kId = "ID";
 
 Status disk_error(const std::string& what, int error) {
   return {error == ENOSPC || error == EDQUOT ? Code::kNoSpace : Code::kIo,
@@ -35,10 +38,18 @@ Result<bool> holds_run(const std::string& path) {
   fs::directory_iterator entry(path, error);
   if (error) return disk_error(path, error.value());
   for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename() == kLock) continue;  // of a run that died before it began
+    const fs::path name = entry->path().filename();
+    if (name == kLock || name == kId) continue;  // of a run that died before it began
     return {Code::kInvalid, path + " holds files that are no run: name another run.directory"};
   }
   return false;
+}
+
+std::string random_id() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 32; ++i) id += "0123456789abcdef"[random() % 16];
+  return id;
 }
 
 Status check_old_config(const std::string& directory, const Config& config) {
@@ -67,7 +78,9 @@ Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
   fs::create_directories(run.path_, error);
   if (error) return disk_error("cannot make " + run.path_, error.value());
   ROWTIDE_TRY(run.lock());
-  if (!run.resumed_) ROWTIDE_TRY(run.keep(config));
+  if (run.resumed_) return run;
+  ROWTIDE_TRY(replace_file(run.file(kId), random_id()));
+  ROWTIDE_TRY(run.keep(config));
   return run;
 }
 
@@ -110,6 +123,12 @@ Result<Config> RunDirectory::read_config(const std::string& directory) {
     return {Code::kNotFound, directory + " holds no run: there is no config.toml"};
   }
   return load_config(path);
+}
+
+Result<std::string> RunDirectory::read_id(const std::string& directory) {
+  std::string id;
+  if (std::ifstream(directory + "/" + kId) >> id) return id;
+  return {Code::kNotFound, directory + "/" + kId + " is missing: which run is this?"};
 }
 
 void RunLog::open(const std::string& path) {

@@ -249,6 +249,24 @@ TEST_F(CommandLineTest, AResumeThatLooksForItsRowsElsewhereIsRefused) {
   EXPECT_EQ(train({"--resume", "--set", "tiers.ssd=" + elsewhere}).exit_code, 0);
 }
 
+TEST_F(CommandLineTest, TheStoreOfAnotherRunIsRefused) {
+  const std::string store = scratch_.file("shared");
+  const std::string ssd = "tiers.ssd=[{directory='" + store + "', bytes='64MiB'}]";
+  ASSERT_EQ(train({"--steps", "10", "--set", ssd}, "first").exit_code, 0);
+  ASSERT_EQ(train({"--steps", "5"}, "second").exit_code, 0);
+  const auto before = files_of(scratch_.file("second"));
+  const std::string first = read_file(scratch_.file("first/ID"));
+  for (const char* name : {"second", "third"}) {
+    const Finished refused = train({"--resume", "--set", ssd}, name);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_TRUE(contains(refused.err, store) && contains(refused.err, first) &&
+                contains(refused.err, scratch_.file(name)))
+        << refused.err;
+  }
+  EXPECT_EQ(files_of(scratch_.file("second")), before);
+  EXPECT_EQ(train({"--resume", "--set", ssd}, "first").exit_code, 0);
+}
+
 // Seven segments of 128 KiB, of which cleaning could gain no more than it pads: it went round for
 // ever.
 TEST_F(CommandLineTest, ALogTooSmallForWhatChangesEndsTheRunByName) {
