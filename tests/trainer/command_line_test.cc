@@ -115,6 +115,23 @@ TEST_F(CommandLineTest, AStoreThatIsNoStoreExitsWith4) {
       << finished.err;
 }
 
+TEST_F(CommandLineTest, AStoreThatRottedExitsWith4) {
+  // Resident tables would be read, and refused, at once.
+  ASSERT_EQ(train({"--steps", "10", "--set", "tiers.placement=cached"}).exit_code, 0);
+  rot("C3:0");
+  const Finished row = rowtide({"inspect", run(), "--row", "C3:0"});
+  EXPECT_EQ(row.exit_code, 4) << row.err;
+  EXPECT_TRUE(contains(row.err, "row 0")) << row.err;
+
+  flip_byte(run() + "/store/MANIFEST", 40);
+  for (const auto& arguments :
+       {train_arguments({"--resume"}), {"inspect", run()}, {"eval", run(), "--data", file()}}) {
+    const Finished refused = rowtide(arguments);
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "MANIFEST")) << refused.err;
+  }
+}
+
 TEST_F(CommandLineTest, ARunLeavesItsDirectoryAndCanBeLookedAt) {
   const Finished trained = train();
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
