@@ -86,18 +86,25 @@ class TrainRun {
   Failure train() {
     TrainLoop loop(*model_, *metrics_, console_, {arguments_.steps, log_line_});
     Failure failure = loop.run();
+    std::string digest;
+    if (failure.ok() && config_.run.digest) failure = take_digest(digest);
     EndRecord end = loop.end_record(failure);
-    if (failure.ok() && config_.run.digest) {
-      const auto digest = model_->digest();
-      if (digest.ok())
-        end.digest = digest->to_string();
-      else
-        failure = {digest.status(), Part::kRuntime};
-    }
-    if (failure.ok() && end.event == "interrupted") {
-      end.message = "to go on: rowtide train " + arguments_.config + " --resume";
-    }
+    end.digest = std::move(digest);
+    if (end.event == "interrupted") end.message = how_to_go_on();
     return leave(std::move(end), std::move(failure));
+  }
+
+  Failure take_digest(std::string& out) {
+    const auto digest = model_->digest();
+    ROWTIDE_TRY_PART(Part::kRuntime, digest.status());
+    out = digest->to_string();
+    return {};
+  }
+
+  // The resolved configuration has what --set changed.
+  std::string how_to_go_on() const {
+    if (model_->runtime->commits() == 0) return "nothing is kept, since tiers.ssd is empty";
+    return "to go on: rowtide train " + directory_.file("config.toml") + " --resume";
   }
 
   // The last line of metrics, the report and the table, however the run ended.

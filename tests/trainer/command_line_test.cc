@@ -132,6 +132,19 @@ TEST_F(CommandLineTest, AStoreThatRottedExitsWith4) {
   }
 }
 
+TEST_F(CommandLineTest, ADigestThatFailsIsTheEndOfTheRun) {
+  const std::vector<std::string> all_rows = {"--set", "data.eval_fraction=0",  "--steps", "10",
+                                             "--set", "tiers.placement=cached"};
+  ASSERT_EQ(train(all_rows).exit_code, 0);
+  rot("C3:0");
+  auto resume = all_rows;
+  resume.push_back("--resume");
+  EXPECT_EQ(train(resume).exit_code, 4);
+  EXPECT_EQ(metrics().back()["event"], "failed");
+  EXPECT_TRUE(contains(metrics().back()["message"], "store/LOG")) << metrics().back();
+  EXPECT_TRUE(metrics().back()["digest"].is_null());
+}
+
 TEST_F(CommandLineTest, ARunLeavesItsDirectoryAndCanBeLookedAt) {
   const Finished trained = train();
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
@@ -206,11 +219,23 @@ TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   EXPECT_TRUE(contains(stopped.out, "--resume")) << stopped.out;
   EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state interrupted'"));
 
-  auto resume = long_run;
-  resume.push_back("--resume");
-  ASSERT_EQ(train(resume).exit_code, 0);
+  // What it says is what goes on, with all that --set changed.
+  const std::string hint = "rowtide train " + run() + "/config.toml --resume";
+  EXPECT_TRUE(contains(stopped.out, hint)) << stopped.out;
+  ASSERT_EQ(rowtide({"train", run() + "/config.toml", "--resume"}).exit_code, 0);
   EXPECT_EQ(metrics().back()["digest"], metrics("whole").back()["digest"]);
   EXPECT_EQ(losses(), losses("whole"));
+}
+
+TEST_F(CommandLineTest, WithoutAStoreCtrlCSaysThatNothingIsKept) {
+  Program program(scratch_, train_arguments({"--set", "run.epochs=1000", "--set", "tiers.ssd=[]",
+                                             "--set", "tiers.hbm_bytes=64MiB"}));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
+  program.signal(SIGINT);
+  const Finished stopped = program.wait();
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_TRUE(contains(stopped.out, "nothing is kept")) << stopped.out;
+  EXPECT_FALSE(contains(stopped.out, "--resume")) << stopped.out;
 }
 
 TEST_F(CommandLineTest, ASecondProcessIsToldThePidOfTheFirstAndChangesNothing) {
