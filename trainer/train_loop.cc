@@ -252,7 +252,8 @@ Failure TrainLoop::between_steps() {
 // Commits before the evaluation, which may fail, and take long enough to be killed.
 // A window that a later resume goes on with stays open.
 Failure TrainLoop::finish() {
-  const bool paused = interrupt_requested() || model_.position.steps == options_.stop_after;
+  const bool stopped = options_.stop_after != 0 && model_.position.steps >= options_.stop_after;
+  const bool paused = interrupt_requested() || stopped;
   Failure failure;
   if (!paused && model_.window.samples > 0) failure = write_metrics();
   const Failure commit = commit_now();

@@ -207,6 +207,19 @@ TEST_F(CommandLineTest, PausedAndResumedEqualsUninterrupted) {
   EXPECT_GT(metrics("whole").back()["tiers"]["ssd"]["unique_hits"].get<uint64_t>(), 100u);
 }
 
+TEST_F(CommandLineTest, AStopThatIsPastLeavesTheWindowOpen) {
+  const std::vector<std::string> wide = {"--set", "run.metrics_every=10"};
+  ASSERT_EQ(train(wide, "whole").exit_code, 0);
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), wide.begin(), wide.end());
+    return train(more).exit_code;
+  };
+  ASSERT_EQ(with({"--steps", "17"}), 0);
+  ASSERT_EQ(with({"--resume", "--steps", "12"}), 0);
+  ASSERT_EQ(with({"--resume"}), 0);
+  EXPECT_EQ(losses(), losses("whole"));
+}
+
 TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   const std::vector<std::string> long_run = {"--set", "run.epochs=3"};
   ASSERT_EQ(train(long_run, "whole").exit_code, 0);
