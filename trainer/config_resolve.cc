@@ -69,6 +69,12 @@ Status check_rest(const Config& config) {
   if (!config.data.eval_files.empty() && config.data.eval_fraction != 0) {
     return invalid("data.eval_files and data.eval_fraction exclude each other");
   }
+  const uint64_t ids = config.data.batch * config.model.tables.size();
+  if (config.data.max_ids_per_batch < ids) {
+    return invalid("data.max_ids_per_batch = " + std::to_string(config.data.max_ids_per_batch) +
+                   ": a batch of data.batch = " + std::to_string(config.data.batch) + " has " +
+                   std::to_string(ids));
+  }
   if (config.tiers.placed_batches > config.tiers.known_batches) {
     return invalid(
         "tiers.placed_batches = " + std::to_string(config.tiers.placed_batches) +

@@ -155,6 +155,8 @@ TEST(ConfigTest, RulesBetweenKeysAreNamed) {
        "model.toml: data.eval_files and data.eval_fraction exclude each other"},
       {"[tiers]\nknown_batches = 2\n",
        "model.toml: tiers.placed_batches = 4: must be at most tiers.known_batches = 2"},
+      {"[data]\nbatch = 8\nmax_ids_per_batch = 207\n",
+       "model.toml: data.max_ids_per_batch = 207: a batch of data.batch = 8 has 208"},
       {"[optimizer]\ndecay = \"linear\"\n",
        "model.toml: optimizer.decay = \"linear\" needs optimizer.decay_steps"},
       {"[tiers]\nadmission = \"profile\"\n",
