@@ -98,7 +98,7 @@ void fill_tables(Config& config) {
   for (TableConfig& table : config.model.tables) {
     if (config.model.cap_rows != 0) table.rows = std::min(table.rows, config.model.cap_rows);
     if (table.width == 0) table.width = config.model.dim;
-    if (table.init_scale == 0) table.init_scale = config.model.init_scale;
+    if (table.init_scale < 0) table.init_scale = config.model.init_scale;
     fill(table.mapping, config.model.mapping);
     fill(table.precision, config.model.precision);
     fill(table.pooling, config.model.pooling);
