@@ -45,6 +45,16 @@ Result<bool> holds_run(const std::string& path) {
   return false;
 }
 
+// The directory and those above it that are not there.
+std::vector<std::string> missing_directories(fs::path path) {
+  std::vector<std::string> missing;
+  std::error_code error;
+  for (; !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
+    missing.push_back(path);
+  }
+  return missing;
+}
+
 std::string random_id() {
   std::random_device random;
   std::string id;
@@ -74,6 +84,7 @@ Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
                                 "another by --set run.directory=NAME"};
   }
   if (run.resumed_) ROWTIDE_TRY(check_old_config(run.path_, config));
+  run.made_ = missing_directories(run.path_);
   std::error_code error;
   fs::create_directories(run.path_, error);
   if (error) return disk_error("cannot make " + run.path_, error.value());
@@ -82,6 +93,16 @@ Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
   ROWTIDE_TRY(replace_file(run.file(kId), random_id()));
   ROWTIDE_TRY(run.keep(config));
   return run;
+}
+
+// What was there before was empty, so that all in it is of this run.
+void RunDirectory::withdraw() {
+  ROWTIDE_CHECK(!resumed_);
+  std::error_code ignored;  // what cannot be removed stays
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(path_, ignored)) entries.push_back(entry);
+  for (const fs::path& entry : entries) fs::remove_all(entry, ignored);
+  for (const std::string& directory : made_) fs::remove(directory, ignored);
 }
 
 Status RunDirectory::lock() {

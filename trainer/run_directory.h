@@ -31,6 +31,9 @@ class RunDirectory {
   // Errors: kInvalid (not empty and not `resume`, with that hint; foreign files; a change of the
   // configuration that a resumed run may not have: key, old and new), kLocked (pid), kIo, kNoSpace.
   static Result<RunDirectory> prepare(const Config& config, bool resume);
+  // Of a run that was new and did not begin: takes back what prepare() made and what came into it.
+  // REQUIRES: no file in the directory is in use.
+  void withdraw();
   // For looking at a run: its configuration.  Errors: kNotFound (no run is there), kInvalid.
   static Result<Config> read_config(const std::string& directory);
 
@@ -53,6 +56,7 @@ class RunDirectory {
 
   std::string path_;
   bool resumed_ = false;
+  std::vector<std::string> made_;  // directories, the deepest first
   std::unique_ptr<std::FILE, CloseFile> lock_;
 };
 

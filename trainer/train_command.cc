@@ -58,6 +58,8 @@ class TrainRun {
     log_line_ = [this](const std::string& line) { say(line); };
     if (Failure failure = TrainedModel::open(config_, directory_.path(), log_line_, model_);
         !failure.ok()) {
+      model_.reset();
+      if (!directory_.resumed()) directory_.withdraw();
       return failure;
     }
     if (model_->runtime->commits() == 0) {

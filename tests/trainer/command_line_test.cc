@@ -75,6 +75,8 @@ TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
   const Finished finished = train({"--set", "tiers.device=cuda"});
   EXPECT_EQ(finished.exit_code, 5) << finished.err;
   EXPECT_TRUE(contains(finished.err, "cpu")) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(run()));
+  EXPECT_EQ(rowtide({"plan", config(), "--set", "tiers.device=cuda"}).exit_code, 5);
 }
 
 // Rows of 16 KiB: fewer than six segments of them are more than the least that a directory may
@@ -113,6 +115,25 @@ TEST_F(CommandLineTest, AStoreThatIsNoStoreExitsWith4) {
   EXPECT_EQ(finished.exit_code, 4) << finished.err;
   EXPECT_TRUE(contains(finished.err, "thesis.tex") || contains(finished.err, "other"))
       << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(run()));
+}
+
+TEST_F(CommandLineTest, ANewRunWhoseStoreIsInUseLeavesNoTrace) {
+  const std::string ssd = "tiers.ssd=[{directory='" + scratch_.file("ssd") + "', bytes='64MiB'}]";
+  Program program(scratch_, train_arguments({"--set", "run.epochs=1000", "--set", ssd}));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
+  program.stop();
+  std::filesystem::create_directory(scratch_.file("empty"));
+  const ScratchDirectory other;
+  for (const char* name : {"empty", "deep/below"}) {
+    const Finished refused = Program(other, train_arguments({"--set", ssd}, name)).wait();
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, std::to_string(program.pid()))) << refused.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_.file("empty")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("deep")));
+  program.signal(SIGKILL);
+  program.wait();
 }
 
 TEST_F(CommandLineTest, AStoreThatRottedExitsWith4) {
@@ -319,6 +340,7 @@ TEST_F(CommandLineTest, TheStoreOfAnotherRunIsRefused) {
         << refused.err;
   }
   EXPECT_EQ(files_of(scratch_.file("second")), before);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("third")));
   EXPECT_EQ(train({"--resume", "--set", ssd}, "first").exit_code, 0);
 }
 
