@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "trainer/config_options.h"
 #include "trainer/config_resolve.h"
@@ -20,6 +21,7 @@ constexpr uint64_t kEvaluatedRowBytes = 16;  // logit and label, and room to gro
 constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
 // What jemalloc keeps for itself and of freed pages, as measured: 1.5 to 5 MiB.
 constexpr uint64_t kAllocatorBytes = 2 << 20;
+constexpr const char* kAtStart = "process at start";  // of what is available it is already taken
 
 // What a parsed row takes: label, integers, ids.
 uint64_t row_bytes(const Config& config) {
@@ -104,8 +106,29 @@ Plan plan_run(const Config& config, const std::string& directory) {
   add("reader", reader_bytes(config));
   add("evaluation", evaluation_bytes(config));
   add("allocator", kAllocatorBytes);
-  add("process at start", resident_bytes());
+  add(kAtStart, resident_bytes());
   return plan;
+}
+
+Status check_host_memory(const Plan& plan, uint64_t available) {
+  std::vector<PlanLine> lines;
+  uint64_t need = 0;
+  for (const PlanLine& line : plan.lines) {
+    if (line.tier == "ssd" || line.what == kAtStart) continue;
+    need += line.bytes;
+    lines.push_back(line);
+  }
+  if (need <= available) return {};
+  std::ranges::sort(lines, std::greater(), &PlanLine::bytes);
+  lines.resize(std::min<size_t>(lines.size(), 3));
+  std::string largest;
+  for (const PlanLine& line : lines) {
+    largest += (largest.empty() ? "" : ", ") + line.what + " (" + line.tier + ") " +
+               readable_size(double(line.bytes));
+  }
+  return {Code::kNoSpace, "the run needs " + readable_size(double(need)) + " of host memory, " +
+                              readable_size(double(available)) + " are there; most of all " +
+                              largest};
 }
 
 std::string describe_plan(const Plan& plan, const Config& config) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/host_arena.h"
 #include "trainer/commands.h"
 #include "trainer/config_toml.h"
 #include "trainer/console.h"
@@ -22,6 +23,7 @@ namespace {
 // What can be known to fail is said before anything is written.
 Failure check_beforehand(const Config& config, const Plan& plan) {
   ROWTIDE_TRY_PART(Part::kConfig, plan.status);
+  ROWTIDE_TRY_PART(Part::kConfig, check_host_memory(plan, available_host_bytes()));
   if (config.data.files.empty()) {
     return {{Code::kInvalid, "data.files names no file to train on"}, Part::kConfig};
   }
