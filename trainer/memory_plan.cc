@@ -39,9 +39,10 @@ uint64_t reader_bytes(const Config& config) {
 uint64_t rows_by_size(const std::vector<std::string>& files) {
   uint64_t rows = 0;
   for (const std::string& file : files) {
+    std::error_code missing;
+    if (!std::filesystem::is_regular_file(file, missing)) continue;
     std::ifstream in(file, std::ios::binary);
     const bool gzip = in.get() == 0x1f && in.get() == 0x8b;
-    std::error_code missing;
     const auto bytes = std::filesystem::file_size(file, missing);
     if (!missing) rows += bytes / (gzip ? kGzipLineBytes : kLineBytes);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -20,6 +21,19 @@
 namespace rowtide {
 namespace {
 
+namespace fs = std::filesystem;
+
+// A run opens its files several times, and a pipe gives its beginning only once.
+Status check_regular(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code error;  // the reader tells what is missing, or a directory
+    if (!fs::exists(file, error) || fs::is_regular_file(file, error)) continue;
+    if (fs::is_directory(file, error)) continue;
+    return {Code::kInvalid, file + ": is a pipe or a device; a run needs files"};
+  }
+  return {};
+}
+
 // What can be known to fail is said before anything is written.
 Failure check_beforehand(const Config& config, const Plan& plan) {
   ROWTIDE_TRY_PART(Part::kConfig, plan.status);
@@ -29,6 +43,7 @@ Failure check_beforehand(const Config& config, const Plan& plan) {
   }
   for (const auto* files : {&config.data.files, &config.data.eval_files}) {
     if (files->empty()) continue;
+    ROWTIDE_TRY_PART(Part::kData, check_regular(*files));
     ROWTIDE_TRY_PART(Part::kData,
                      CriteoReader::open(reader_options(config, *files, 0, 1, {})).status());
   }

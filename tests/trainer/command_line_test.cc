@@ -1,11 +1,14 @@
 // The built program as scripts use it: exit codes, messages, what a run leaves behind.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <random>
 
 #include "tests/support/watchdog.h"
 #include "tests/trainer/command_line_case.h"
+#include "trainer/criteo_reader.h"
 #include "trainer/interrupt.h"
 
 namespace rowtide {
@@ -69,6 +72,18 @@ TEST_F(CommandLineTest, AMalformedLineOnTheWayFailsTheRunAndIsRecorded) {
   EXPECT_EQ(metrics().back()["event"], "failed");
   EXPECT_TRUE(contains(metrics().back()["message"], "bad.tsv:3001:"));
   EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state failed'"));
+}
+
+TEST_F(CommandLineTest, APipeIsRefusedByName) {
+  const std::string pipe = scratch_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Watchdog watchdog("a look at a pipe that nobody writes to");
+  for (const std::string key : {"data.files=", "data.eval_files="}) {
+    const Finished refused = train({"--set", "data.eval_fraction=0", "--set", key + pipe});
+    EXPECT_EQ(refused.exit_code, 3) << refused.err;
+    EXPECT_TRUE(contains(refused.err, pipe)) << refused.err;
+  }
+  EXPECT_EQ(rowtide({"plan", config(), "--set", "data.files=" + pipe}).exit_code, 0);
 }
 
 TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
