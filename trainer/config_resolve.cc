@@ -170,6 +170,9 @@ Status resolve_config(Config& config, const std::string& name) {
   if (config.run.directory.empty()) {
     config.run.directory = "runs/" + std::filesystem::path(name).stem().string();
   }
+  if (!config.tiers.profile.empty()) {
+    config.tiers.profile = std::filesystem::absolute(config.tiers.profile).lexically_normal();
+  }
   ROWTIDE_TRY(check_model(config));
   return check_rest(config);
 }

@@ -18,8 +18,10 @@ namespace {
 // The model of a run directory, at its last commit.
 Failure open_run(const std::string& directory, Console& console,
                  std::unique_ptr<TrainedModel>& model) {
-  const auto config = RunDirectory::read_config(directory);
+  auto config = RunDirectory::read_config(directory);
   ROWTIDE_TRY_PART(Part::kConfig, config.status());
+  config->tiers.admission = "always";  // the profile may be gone, and nothing is admitted here
+  config->tiers.profile.clear();
   const auto say = [&console](const std::string& line) { console.say(line); };
   if (Failure failure = TrainedModel::open(*config, directory, say, model); !failure.ok()) {
     return failure;

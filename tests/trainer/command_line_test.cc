@@ -86,6 +86,18 @@ TEST_F(CommandLineTest, APipeIsRefusedByName) {
   EXPECT_EQ(rowtide({"plan", config(), "--set", "data.files=" + pipe}).exit_code, 0);
 }
 
+TEST_F(CommandLineTest, ALookNeedsNoProfile) {
+  const std::string profile = scratch_.file("profile");
+  write_file(profile, "C3:0\n");
+  ASSERT_EQ(train({"--steps", "3", "--set", "tiers.admission=profile", "--set",
+                   "tiers.profile=" + profile})
+                .exit_code,
+            0);
+  std::filesystem::remove(profile);
+  EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
+  EXPECT_EQ(rowtide({"eval", run(), "--data", file()}).exit_code, 0);
+}
+
 TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
   const Finished finished = train({"--set", "tiers.device=cuda"});
   EXPECT_EQ(finished.exit_code, 5) << finished.err;

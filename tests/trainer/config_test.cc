@@ -72,6 +72,11 @@ TEST(ConfigTest, ATableSaysWhatItWantsAndTheModelTheRest) {
   EXPECT_EQ(config.model.tables[5].init_scale, 0);
 }
 
+TEST(ConfigTest, TheProfileIsFoundFromEverywhere) {
+  const Config config = parsed("", {"tiers.admission=profile", "tiers.profile=a/../b.txt"});
+  EXPECT_EQ(config.tiers.profile, std::filesystem::current_path() / "b.txt");
+}
+
 TEST(ConfigTest, OverridesAreTomlOrBareWords) {
   const Config config = parsed("", {"data.batch=128", "tiers.policy=lru", "data.files=my.tsv",
                                     "run.directory=7", "model.bottom=[8, 16]", "tiers.ssd=[]",
