@@ -144,6 +144,8 @@ Failure inspect(const InspectArguments& arguments) {
                 "health");
   }
   if (arguments.digest) {
+    WaitWatch watch([&console](const std::string& line) { console.say(line); });
+    const WaitWatch::Wait wait(watch, "waiting for the digest of all rows");
     const auto digest = model->digest();
     ROWTIDE_TRY_PART(Part::kRuntime, digest.status());
     std::printf("%s\n", digest->to_string().c_str());

@@ -114,6 +114,8 @@ class TrainRun {
   }
 
   Failure take_digest(std::string& out) {
+    WaitWatch watch(log_line_);
+    const WaitWatch::Wait wait(watch, "the end waits for the digest of all rows");
     const auto digest = model_->digest();
     ROWTIDE_TRY_PART(Part::kRuntime, digest.status());
     out = digest->to_string();

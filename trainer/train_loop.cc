@@ -63,6 +63,7 @@ double TrainLoop::now() const { return steady_seconds() - began_; }
 
 Failure TrainLoop::run() {
   Failure failure = split_rows();
+  began_ = steady_seconds();  // counting rows is no training
   if (failure.ok()) failure = train();
   ring_.clear();  // what was only read is read again by whoever goes on
   if (failure.ok()) {
@@ -83,6 +84,7 @@ Failure TrainLoop::split_rows() {
   if (model_.position.file_rows < 0) {
     console_.say("counting rows, to hold out the last " +
                  std::to_string(config_.data.eval_fraction * 100).substr(0, 4) + " %");
+    const WaitWatch::Wait wait(watch_, "the trainer waits for its rows to be counted");
     const auto rows =
         count_criteo_rows(reader_options(config_, config_.data.files, 0, ~uint64_t{0}, /*log=*/{}));
     ROWTIDE_TRY_PART(Part::kData, rows.status());

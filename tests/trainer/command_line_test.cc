@@ -98,6 +98,19 @@ TEST_F(CommandLineTest, ALookNeedsNoProfile) {
   EXPECT_EQ(rowtide({"eval", run(), "--data", file()}).exit_code, 0);
 }
 
+TEST_F(CommandLineTest, CountingRowsIsNoTraining) {
+  std::string files;
+  for (int i = 0; i < 100; ++i) files += (i > 0 ? ", '" : "'") + file() + "'";
+  ASSERT_EQ(train({"--steps", "1", "--set", "data.files=[" + files + "]", "--set",
+                   "data.eval_fraction=0.001"})
+                .exit_code,
+            0);
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(count_criteo_rows({.files = std::vector<std::string>(100, file())}).ok());
+  const std::chrono::duration<double> counting = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(metrics().at(1)["seconds"].get<double>(), counting.count() / 2);
+}
+
 TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
   const Finished finished = train({"--set", "tiers.device=cuda"});
   EXPECT_EQ(finished.exit_code, 5) << finished.err;
