@@ -14,11 +14,9 @@ namespace rowtide {
 namespace {
 
 constexpr uint64_t kDenseFields = 13;
-constexpr uint64_t kChunkBytes = 256 << 10;  // of text that the reader parses at a time
 constexpr uint64_t kLineBytes = 230;         // of a Criteo row, about
 constexpr uint64_t kGzipLineBytes = 105;     // compressed
 constexpr uint64_t kEvaluatedRowBytes = 16;  // logit and label, and room to grow
-constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
 // What jemalloc keeps for itself and of freed pages, as measured: 1.5 to 5 MiB.
 constexpr uint64_t kAllocatorBytes = 2 << 20;
 constexpr const char* kAtStart = "process at start";  // of what is available it is already taken
@@ -29,10 +27,7 @@ uint64_t row_bytes(const Config& config) {
 }
 
 uint64_t reader_bytes(const Config& config) {
-  const CriteoReaderOptions options = reader_options(config, {}, 0, 0, {});
-  const uint64_t chunks =
-      options.threads + 2 + options.batches_ahead * options.batch * kLineBytes / kChunkBytes;
-  return chunks * (kChunkBytes + kChunkBytes / kLineBytes * row_bytes(config)) + kInflateBytes;
+  return CriteoReader::predict_bytes(reader_options(config, {}, 0, 0, {}));
 }
 
 // About how many rows the files hold, by their sizes; those that are not there count nothing.
