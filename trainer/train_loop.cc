@@ -1,20 +1,16 @@
 #include "trainer/train_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include "trainer/interrupt.h"
 #include "trainer/learning_rate.h"
+#include "trainer/steady_seconds.h"
 
 namespace rowtide {
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Adds the time of its life to a stage.
 class Timer {
