@@ -15,6 +15,7 @@
 
 #include "trainer/config_resolve.h"
 #include "trainer/config_toml.h"
+#include "trainer/disk_error.h"
 
 namespace rowtide {
 namespace {
@@ -23,11 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = "LOCK";
 constexpr const char* kId = "ID";
-
-Status disk_error(const std::string& what, int error) {
-  return {error == ENOSPC || error == EDQUOT ? Code::kNoSpace : Code::kIo,
-          what + ": " + std::strerror(error)};
-}
 
 // Whether the directory holds a run; empty ones, and those not there, do not.
 Result<bool> holds_run(const std::string& path) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/base/parallel.h"
+#include "trainer/disk_error.h"
 #include "trainer/metrics.h"
 #include "trainer/synth_model.h"
 #include "trainer/vector_state.h"
@@ -65,11 +66,7 @@ class OutputFile {
 
  private:
   Status failure() const {
-    const int error = errno;
-    const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-    return {full ? Code::kNoSpace : Code::kIo, path_ + ": cannot be written at byte " +
-                                                   std::to_string(written_) + ": " +
-                                                   std::strerror(error)};
+    return disk_error(path_ + ": cannot be written at byte " + std::to_string(written_), errno);
   }
 
   std::string path_;
