@@ -16,7 +16,7 @@ struct TableConfig {
   uint64_t rows = 0;   // its cardinality
   uint64_t width = 0;  // 0: model.dim.  The empty words stand for [model]'s and [optimizer]'s
   std::string mapping, precision, pooling, placement, optimizer;
-  double init_scale = 0;  // 0: model.init_scale
+  double init_scale = -1;  // below 0: model.init_scale
   bool operator==(const TableConfig&) const = default;
 };
 

@@ -18,6 +18,7 @@ constexpr Allowed between(double least, double most) { return {.least = least, .
 constexpr Allowed one_of(std::string_view words) { return {.words = words}; }
 constexpr Allowed bytes(double least) { return {.least = least, .most = 1ull << 50, .size = true}; }
 constexpr Allowed kAnything{};
+constexpr Allowed kBetas = between(0, 0.9999999);  // 0.99999998 is 1 as a float
 constexpr Allowed kSteps = between(0, 1ull << 50);
 constexpr bool kFixed = false, kMayChange = true;
 
@@ -100,9 +101,10 @@ const ConfigKey<Config> kConfigKeys[] = {
      "the step at which decay begins"},
     {"optimizer", "decay_steps", optimizer<&O::decay_steps>, kSteps, kFixed,
      "steps that the decay lasts"},
-    {"optimizer", "eps", optimizer<&O::eps>, between(0, 1), kFixed, "of AdaGrad and Adam"},
-    {"optimizer", "beta1", optimizer<&O::beta1>, between(0, 0.999999), kFixed, "of Adam"},
-    {"optimizer", "beta2", optimizer<&O::beta2>, between(0, 0.999999999), kFixed, "of Adam"},
+    {"optimizer", "eps", optimizer<&O::eps>, between(1e-30, 1), kFixed,
+     "of AdaGrad and Adam; with 0 a gradient of 0 would be divided by 0"},
+    {"optimizer", "beta1", optimizer<&O::beta1>, kBetas, kFixed, "of Adam"},
+    {"optimizer", "beta2", optimizer<&O::beta2>, kBetas, kFixed, "of Adam"},
     {"optimizer", "weight_decay", optimizer<&O::weight_decay>, between(0, 1), kFixed,
      "added to the gradient, times the weight"},
     {"optimizer", "decoupled", optimizer<&O::decoupled>, kAnything, kFixed,

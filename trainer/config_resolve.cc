@@ -69,6 +69,12 @@ Status check_rest(const Config& config) {
   if (!config.data.eval_files.empty() && config.data.eval_fraction != 0) {
     return invalid("data.eval_files and data.eval_fraction exclude each other");
   }
+  const uint64_t ids = config.data.batch * config.model.tables.size();
+  if (config.data.max_ids_per_batch < ids) {
+    return invalid("data.max_ids_per_batch = " + std::to_string(config.data.max_ids_per_batch) +
+                   ": a batch of data.batch = " + std::to_string(config.data.batch) + " has " +
+                   std::to_string(ids));
+  }
   if (config.tiers.placed_batches > config.tiers.known_batches) {
     return invalid(
         "tiers.placed_batches = " + std::to_string(config.tiers.placed_batches) +
@@ -92,7 +98,7 @@ void fill_tables(Config& config) {
   for (TableConfig& table : config.model.tables) {
     if (config.model.cap_rows != 0) table.rows = std::min(table.rows, config.model.cap_rows);
     if (table.width == 0) table.width = config.model.dim;
-    if (table.init_scale == 0) table.init_scale = config.model.init_scale;
+    if (table.init_scale < 0) table.init_scale = config.model.init_scale;
     fill(table.mapping, config.model.mapping);
     fill(table.precision, config.model.precision);
     fill(table.pooling, config.model.pooling);
@@ -163,6 +169,9 @@ Status resolve_config(Config& config, const std::string& name) {
   }
   if (config.run.directory.empty()) {
     config.run.directory = "runs/" + std::filesystem::path(name).stem().string();
+  }
+  if (!config.tiers.profile.empty()) {
+    config.tiers.profile = std::filesystem::absolute(config.tiers.profile).lexically_normal();
   }
   ROWTIDE_TRY(check_model(config));
   return check_rest(config);

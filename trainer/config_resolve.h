@@ -20,8 +20,8 @@ Result<uint64_t> parse_size(std::string_view text);
 // "1.23 GiB", for people.
 std::string readable_size(double bytes);
 
-// Fills what is left to defaults (tables' words, the directory after `name`.toml) and checks the
-// rules between keys.  Errors: kInvalid, naming the keys.
+// Fills what is left to defaults (tables' words, the directory after `name`.toml), makes the
+// profile an absolute path, and checks the rules between keys.  Errors: kInvalid, naming the keys.
 Status resolve_config(Config& config, const std::string& name);
 
 // Whether a run of `before` may go on as `after`.  Errors: kInvalid, naming the key, old and new.

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+
+#include "trainer/steady_seconds.h"
 
 namespace rowtide {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 constexpr double kRedrawSeconds = 0.2;  // as often as an eye follows
 constexpr double kLineSeconds = 10;
 constexpr int kBarColumns = 20;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 int terminal_columns() {
   winsize size = {};

@@ -110,7 +110,7 @@ bool CriteoLines::parse_line(const char* text, const uint32_t* ends, uint32_t be
   bool good = text[ends[fields - 1]] == '\n';
   if (has_label_) {
     const uint32_t label = static_cast<uint8_t>(text[begin]) ^ '0';
-    good &= label <= 1 && *ends == begin + 1;
+    good &= label <= 1 && *ends == begin + 1 && text[*ends] == '\t';
     out.labels[row] = static_cast<float>(label);
     begin = *ends++ + 1;
   }

@@ -19,14 +19,28 @@ int runtime_exit_code(Code code) {
   }
 }
 
+// A plan looks at the store and the device that the configuration names.
+int config_exit_code(Code code) {
+  switch (code) {
+    case Code::kIo:
+    case Code::kCorrupt:
+    case Code::kFormat:
+    case Code::kLocked:
+      return kExitStorage;
+    case Code::kUnavailable:
+      return kExitDevice;
+    default:
+      return kExitUsage;
+  }
+}
+
 }  // namespace
 
 int exit_code(const Failure& failure) {
   if (failure.ok()) return kExitDone;
   switch (failure.part) {
     case Part::kConfig:
-      // A device that this build lacks is asked for in the configuration.
-      return failure.status.code() == Code::kUnavailable ? kExitDevice : kExitUsage;
+      return config_exit_code(failure.status.code());
     case Part::kData:
       return kExitData;
     case Part::kRuntime:

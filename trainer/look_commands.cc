@@ -18,8 +18,10 @@ namespace {
 // The model of a run directory, at its last commit.
 Failure open_run(const std::string& directory, Console& console,
                  std::unique_ptr<TrainedModel>& model) {
-  const auto config = RunDirectory::read_config(directory);
+  auto config = RunDirectory::read_config(directory);
   ROWTIDE_TRY_PART(Part::kConfig, config.status());
+  config->tiers.admission = "always";  // the profile may be gone, and nothing is admitted here
+  config->tiers.profile.clear();
   const auto say = [&console](const std::string& line) { console.say(line); };
   if (Failure failure = TrainedModel::open(*config, directory, say, model); !failure.ok()) {
     return failure;
@@ -142,6 +144,8 @@ Failure inspect(const InspectArguments& arguments) {
                 "health");
   }
   if (arguments.digest) {
+    WaitWatch watch([&console](const std::string& line) { console.say(line); });
+    const WaitWatch::Wait wait(watch, "waiting for the digest of all rows");
     const auto digest = model->digest();
     ROWTIDE_TRY_PART(Part::kRuntime, digest.status());
     std::printf("%s\n", digest->to_string().c_str());

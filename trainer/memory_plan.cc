@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "trainer/config_options.h"
 #include "trainer/config_resolve.h"
@@ -13,13 +14,12 @@ namespace rowtide {
 namespace {
 
 constexpr uint64_t kDenseFields = 13;
-constexpr uint64_t kChunkBytes = 256 << 10;  // of text that the reader parses at a time
 constexpr uint64_t kLineBytes = 230;         // of a Criteo row, about
 constexpr uint64_t kGzipLineBytes = 105;     // compressed
 constexpr uint64_t kEvaluatedRowBytes = 16;  // logit and label, and room to grow
-constexpr uint64_t kInflateBytes = 1 << 20;  // a decompressor's window and buffers
 // What jemalloc keeps for itself and of freed pages, as measured: 1.5 to 5 MiB.
 constexpr uint64_t kAllocatorBytes = 2 << 20;
+constexpr const char* kAtStart = "process at start";  // of what is available it is already taken
 
 // What a parsed row takes: label, integers, ids.
 uint64_t row_bytes(const Config& config) {
@@ -27,19 +27,17 @@ uint64_t row_bytes(const Config& config) {
 }
 
 uint64_t reader_bytes(const Config& config) {
-  const CriteoReaderOptions options = reader_options(config, {}, 0, 0, {});
-  const uint64_t chunks =
-      options.threads + 2 + options.batches_ahead * options.batch * kLineBytes / kChunkBytes;
-  return chunks * (kChunkBytes + kChunkBytes / kLineBytes * row_bytes(config)) + kInflateBytes;
+  return CriteoReader::predict_bytes(reader_options(config, {}, 0, 0, {}));
 }
 
 // About how many rows the files hold, by their sizes; those that are not there count nothing.
 uint64_t rows_by_size(const std::vector<std::string>& files) {
   uint64_t rows = 0;
   for (const std::string& file : files) {
+    std::error_code missing;
+    if (!std::filesystem::is_regular_file(file, missing)) continue;
     std::ifstream in(file, std::ios::binary);
     const bool gzip = in.get() == 0x1f && in.get() == 0x8b;
-    std::error_code missing;
     const auto bytes = std::filesystem::file_size(file, missing);
     if (!missing) rows += bytes / (gzip ? kGzipLineBytes : kLineBytes);
   }
@@ -80,10 +78,17 @@ std::string format(const char* pattern, const std::string& a, const std::string&
 // Rounded up, so that a budget of what is printed suffices.
 std::string least_size(uint64_t bytes) { return std::to_string((bytes + 1023) >> 10) + " KiB"; }
 
+// Runtime::open() says the same, but only once the run directory is made.
+Status no_device(const Config& config) {
+  return {Code::kUnavailable,
+          "tiers.device = \"" + config.tiers.device + "\": this build has the devices: cpu"};
+}
+
 }  // namespace
 
 Plan plan_run(const Config& config, const std::string& directory) {
   Plan plan = Runtime::plan(runtime_options(config, directory, {}));
+  if (config.tiers.device != "cpu" && plan.status.ok()) plan.status = no_device(config);
   const auto add = [&](const char* what, uint64_t bytes) {
     plan.lines.push_back({"process", what, bytes});
   };
@@ -97,8 +102,29 @@ Plan plan_run(const Config& config, const std::string& directory) {
   add("reader", reader_bytes(config));
   add("evaluation", evaluation_bytes(config));
   add("allocator", kAllocatorBytes);
-  add("process at start", resident_bytes());
+  add(kAtStart, resident_bytes());
   return plan;
+}
+
+Status check_host_memory(const Plan& plan, uint64_t available) {
+  std::vector<PlanLine> lines;
+  uint64_t need = 0;
+  for (const PlanLine& line : plan.lines) {
+    if (line.tier == "ssd" || line.what == kAtStart) continue;
+    need += line.bytes;
+    lines.push_back(line);
+  }
+  if (need <= available) return {};
+  std::ranges::sort(lines, std::greater(), &PlanLine::bytes);
+  lines.resize(std::min<size_t>(lines.size(), 3));
+  std::string largest;
+  for (const PlanLine& line : lines) {
+    largest += (largest.empty() ? "" : ", ") + line.what + " (" + line.tier + ") " +
+               readable_size(double(line.bytes));
+  }
+  return {Code::kNoSpace, "the run needs " + readable_size(double(need)) + " of host memory, " +
+                              readable_size(double(available)) + " are there; most of all " +
+                              largest};
 }
 
 std::string describe_plan(const Plan& plan, const Config& config) {

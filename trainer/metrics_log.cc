@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "trainer/config_keys.h"
+#include "trainer/disk_error.h"
 #include "trainer/run_directory.h"
 
 namespace rowtide {
@@ -182,14 +182,14 @@ Result<MetricsLog> MetricsLog::open(const std::string& path, bool resume,
   MetricsLog log;
   log.path_ = path;
   log.file_.reset(std::fopen(path.c_str(), "ae"));
-  if (log.file_ == nullptr) return {Code::kIo, path + ": " + std::strerror(errno)};
+  if (log.file_ == nullptr) return disk_error(path, errno);
   ROWTIDE_TRY(log.write(text(start_of(record, !kept.empty()))));
   return log;
 }
 
 Status MetricsLog::write(const std::string& line) {
   if (std::fprintf(file_.get(), "%s\n", line.c_str()) < 0 || std::fflush(file_.get()) != 0) {
-    return {errno == ENOSPC ? Code::kNoSpace : Code::kIo, path_ + ": " + std::strerror(errno)};
+    return disk_error(path_, errno);
   }
   return {};
 }

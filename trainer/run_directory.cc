@@ -9,10 +9,13 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <random>
 #include <utility>
 
 #include "trainer/config_resolve.h"
 #include "trainer/config_toml.h"
+#include "trainer/disk_error.h"
 
 namespace rowtide {
 namespace {
@@ -20,11 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = "LOCK";
-
-Status disk_error(const std::string& what, int error) {
-  return {error == ENOSPC || error == EDQUOT ? Code::kNoSpace : Code::kIo,
-          what + ": " + std::strerror(error)};
-}
+constexpr const char* kId = "ID";
 
 // Whether the directory holds a run; empty ones, and those not there, do not.
 Result<bool> holds_run(const std::string& path) {
@@ -35,10 +34,28 @@ Result<bool> holds_run(const std::string& path) {
   fs::directory_iterator entry(path, error);
   if (error) return disk_error(path, error.value());
   for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename() == kLock) continue;  // of a run that died before it began
+    const fs::path name = entry->path().filename();
+    if (name == kLock || name == kId) continue;  // of a run that died before it began
     return {Code::kInvalid, path + " holds files that are no run: name another run.directory"};
   }
   return false;
+}
+
+// The directory and those above it that are not there.
+std::vector<std::string> missing_directories(fs::path path) {
+  std::vector<std::string> missing;
+  std::error_code error;
+  for (; !path.empty() && !fs::exists(path, error); path = path.parent_path()) {
+    missing.push_back(path);
+  }
+  return missing;
+}
+
+std::string random_id() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 32; ++i) id += "0123456789abcdef"[random() % 16];
+  return id;
 }
 
 Status check_old_config(const std::string& directory, const Config& config) {
@@ -63,12 +80,25 @@ Result<RunDirectory> RunDirectory::prepare(const Config& config, bool resume) {
                                 "another by --set run.directory=NAME"};
   }
   if (run.resumed_) ROWTIDE_TRY(check_old_config(run.path_, config));
+  run.made_ = missing_directories(run.path_);
   std::error_code error;
   fs::create_directories(run.path_, error);
   if (error) return disk_error("cannot make " + run.path_, error.value());
   ROWTIDE_TRY(run.lock());
-  if (!run.resumed_) ROWTIDE_TRY(run.keep(config));
+  if (run.resumed_) return run;
+  ROWTIDE_TRY(replace_file(run.file(kId), random_id()));
+  ROWTIDE_TRY(run.keep(config));
   return run;
+}
+
+// What was there before was empty, so that all in it is of this run.
+void RunDirectory::withdraw() {
+  ROWTIDE_CHECK(!resumed_);
+  std::error_code ignored;  // what cannot be removed stays
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(path_, ignored)) entries.push_back(entry);
+  for (const fs::path& entry : entries) fs::remove_all(entry, ignored);
+  for (const std::string& directory : made_) fs::remove(directory, ignored);
 }
 
 Status RunDirectory::lock() {
@@ -110,6 +140,12 @@ Result<Config> RunDirectory::read_config(const std::string& directory) {
     return {Code::kNotFound, directory + " holds no run: there is no config.toml"};
   }
   return load_config(path);
+}
+
+Result<std::string> RunDirectory::read_id(const std::string& directory) {
+  std::string id;
+  if (std::ifstream(directory + "/" + kId) >> id) return id;
+  return {Code::kNotFound, directory + "/" + kId + " is missing: which run is this?"};
 }
 
 void RunLog::open(const std::string& path) {

@@ -6,6 +6,7 @@
 //     run.log         what was said, with the time
 //     report.html     both as a page
 //     store/          the rows on SSD and the commits, unless tiers.ssd says otherwise
+//     ID              32 random hex digits, also in each commit: which run this is
 //     LOCK            held by the process that trains here; its pid
 
 #include <cstdio>
@@ -30,8 +31,14 @@ class RunDirectory {
   // Errors: kInvalid (not empty and not `resume`, with that hint; foreign files; a change of the
   // configuration that a resumed run may not have: key, old and new), kLocked (pid), kIo, kNoSpace.
   static Result<RunDirectory> prepare(const Config& config, bool resume);
+  // Of a run that was new and did not begin: takes back what prepare() made and what came into it.
+  // REQUIRES: no file in the directory is in use.
+  void withdraw();
   // For looking at a run: its configuration.  Errors: kNotFound (no run is there), kInvalid.
   static Result<Config> read_config(const std::string& directory);
+
+  // For telling apart the commits of two runs.  Errors: kNotFound.
+  static Result<std::string> read_id(const std::string& directory);
 
   // Of a store without a commit: that it is where the run's was, so that a resume that looks in the
   // wrong place does not begin again over what is there.  Errors: kInvalid naming the old place.
@@ -49,6 +56,7 @@ class RunDirectory {
 
   std::string path_;
   bool resumed_ = false;
+  std::vector<std::string> made_;  // directories, the deepest first
   std::unique_ptr<std::FILE, CloseFile> lock_;
 };
 

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "runtime/base/parallel.h"
+#include "trainer/disk_error.h"
 #include "trainer/metrics.h"
 #include "trainer/synth_model.h"
 #include "trainer/vector_state.h"
@@ -31,20 +33,22 @@ class OutputFile {
  public:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
   ~OutputFile() {
-    if (fd_ < 0) return;
-    struct stat info;
-    const bool regular = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
-    ::close(fd_);
-    if (!kept_ && regular) ::unlink(path_.c_str());
+    if (fd_ >= 0) ::close(fd_);
+    if (made_ && !kept_) ::unlink(path_.c_str());
   }
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   Status open() {
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ >= 0) return {};
-    return {Code::kInvalid, path_ + ": cannot be created: " + std::strerror(errno)};
+    if (fd_ < 0) {
+      return {Code::kInvalid, path_ + ": cannot be created: " + std::strerror(errno)};
+    }
+    struct stat info;
+    made_ = ::fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);  // and no device, say
+    return {};
   }
+  Status close() { return ::close(std::exchange(fd_, -1)) == 0 ? Status() : failure(); }
 
   Status write(const char* bytes, size_t size) {
     while (size > 0) {
@@ -62,17 +66,13 @@ class OutputFile {
 
  private:
   Status failure() const {
-    const int error = errno;
-    const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-    return {full ? Code::kNoSpace : Code::kIo, path_ + ": cannot be written at byte " +
-                                                   std::to_string(written_) + ": " +
-                                                   std::strerror(error)};
+    return disk_error(path_ + ": cannot be written at byte " + std::to_string(written_), errno);
   }
 
   std::string path_;
   int fd_ = -1;
   uint64_t written_ = 0;
-  bool kept_ = false;
+  bool made_ = false, kept_ = false;
 };
 
 char* put_hex(char* out, uint32_t value) {
@@ -217,7 +217,7 @@ Status Synthesizer::write_rows(OutputFile& file, uint64_t first, uint64_t end) {
       options_.progress(static_cast<double>(first) / static_cast<double>(options_.rows));
     }
   }
-  return {};
+  return file.close();
 }
 
 Status Synthesizer::write_truth(OutputFile& file, uint64_t first) {
@@ -233,7 +233,8 @@ Status Synthesizer::write_truth(OutputFile& file, uint64_t first) {
                            ",\n  \"scale\": " + json_number(options_.scale) +
                            ",\n  \"version\": " + std::to_string(kSynthVersion) + "\n}\n";
   ROWTIDE_TRY(file.open());
-  return file.write(text.data(), text.size());
+  ROWTIDE_TRY(file.write(text.data(), text.size()));
+  return file.close();
 }
 
 }  // namespace

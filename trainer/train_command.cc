@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "runtime/base/host_arena.h"
 #include "trainer/commands.h"
 #include "trainer/config_toml.h"
 #include "trainer/console.h"
@@ -19,14 +21,29 @@
 namespace rowtide {
 namespace {
 
+namespace fs = std::filesystem;
+
+// A run opens its files several times, and a pipe gives its beginning only once.
+Status check_regular(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    std::error_code error;  // the reader tells what is missing, or a directory
+    if (!fs::exists(file, error) || fs::is_regular_file(file, error)) continue;
+    if (fs::is_directory(file, error)) continue;
+    return {Code::kInvalid, file + ": is a pipe or a device; a run needs files"};
+  }
+  return {};
+}
+
 // What can be known to fail is said before anything is written.
 Failure check_beforehand(const Config& config, const Plan& plan) {
   ROWTIDE_TRY_PART(Part::kConfig, plan.status);
+  ROWTIDE_TRY_PART(Part::kConfig, check_host_memory(plan, available_host_bytes()));
   if (config.data.files.empty()) {
     return {{Code::kInvalid, "data.files names no file to train on"}, Part::kConfig};
   }
   for (const auto* files : {&config.data.files, &config.data.eval_files}) {
     if (files->empty()) continue;
+    ROWTIDE_TRY_PART(Part::kData, check_regular(*files));
     ROWTIDE_TRY_PART(Part::kData,
                      CriteoReader::open(reader_options(config, *files, 0, 1, {})).status());
   }
@@ -58,6 +75,8 @@ class TrainRun {
     log_line_ = [this](const std::string& line) { say(line); };
     if (Failure failure = TrainedModel::open(config_, directory_.path(), log_line_, model_);
         !failure.ok()) {
+      model_.reset();
+      if (!directory_.resumed()) directory_.withdraw();
       return failure;
     }
     if (model_->runtime->commits() == 0) {
@@ -86,18 +105,27 @@ class TrainRun {
   Failure train() {
     TrainLoop loop(*model_, *metrics_, console_, {arguments_.steps, log_line_});
     Failure failure = loop.run();
+    std::string digest;
+    if (failure.ok() && config_.run.digest) failure = take_digest(digest);
     EndRecord end = loop.end_record(failure);
-    if (failure.ok() && config_.run.digest) {
-      const auto digest = model_->digest();
-      if (digest.ok())
-        end.digest = digest->to_string();
-      else
-        failure = {digest.status(), Part::kRuntime};
-    }
-    if (failure.ok() && end.event == "interrupted") {
-      end.message = "to go on: rowtide train " + arguments_.config + " --resume";
-    }
+    end.digest = std::move(digest);
+    if (end.event == "interrupted") end.message = how_to_go_on();
     return leave(std::move(end), std::move(failure));
+  }
+
+  Failure take_digest(std::string& out) {
+    WaitWatch watch(log_line_);
+    const WaitWatch::Wait wait(watch, "the end waits for the digest of all rows");
+    const auto digest = model_->digest();
+    ROWTIDE_TRY_PART(Part::kRuntime, digest.status());
+    out = digest->to_string();
+    return {};
+  }
+
+  // The resolved configuration has what --set changed.
+  std::string how_to_go_on() const {
+    if (model_->runtime->commits() == 0) return "nothing is kept, since tiers.ssd is empty";
+    return "to go on: rowtide train " + directory_.file("config.toml") + " --resume";
   }
 
   // The last line of metrics, the report and the table, however the run ended.

@@ -1,20 +1,16 @@
 #include "trainer/train_loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include "trainer/interrupt.h"
 #include "trainer/learning_rate.h"
+#include "trainer/steady_seconds.h"
 
 namespace rowtide {
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Adds the time of its life to a stage.
 class Timer {
@@ -63,6 +59,7 @@ double TrainLoop::now() const { return steady_seconds() - began_; }
 
 Failure TrainLoop::run() {
   Failure failure = split_rows();
+  began_ = steady_seconds();  // counting rows is no training
   if (failure.ok()) failure = train();
   ring_.clear();  // what was only read is read again by whoever goes on
   if (failure.ok()) {
@@ -83,6 +80,7 @@ Failure TrainLoop::split_rows() {
   if (model_.position.file_rows < 0) {
     console_.say("counting rows, to hold out the last " +
                  std::to_string(config_.data.eval_fraction * 100).substr(0, 4) + " %");
+    const WaitWatch::Wait wait(watch_, "the trainer waits for its rows to be counted");
     const auto rows =
         count_criteo_rows(reader_options(config_, config_.data.files, 0, ~uint64_t{0}, /*log=*/{}));
     ROWTIDE_TRY_PART(Part::kData, rows.status());
@@ -252,7 +250,8 @@ Failure TrainLoop::between_steps() {
 // Commits before the evaluation, which may fail, and take long enough to be killed.
 // A window that a later resume goes on with stays open.
 Failure TrainLoop::finish() {
-  const bool paused = interrupt_requested() || model_.position.steps == options_.stop_after;
+  const bool stopped = options_.stop_after != 0 && model_.position.steps >= options_.stop_after;
+  const bool paused = interrupt_requested() || stopped;
   Failure failure;
   if (!paused && model_.window.samples > 0) failure = write_metrics();
   const Failure commit = commit_now();

@@ -6,9 +6,12 @@
 #include <span>
 #include <utility>
 
+#include "trainer/run_directory.h"
+
 namespace rowtide {
 namespace {
 
+constexpr const char* kRun = "trainer/run";
 constexpr const char* kPosition = "trainer/position";
 constexpr const char* kMeters = "trainer/meters";
 
@@ -57,14 +60,19 @@ Failure TrainedModel::open(const Config& config, const std::string& directory, L
                            std::unique_ptr<TrainedModel>& model) {
   const RuntimeOptions options = runtime_options(config, directory, std::move(log));
   ROWTIDE_TRY_PART(Part::kConfig, Runtime::plan(options).status);
+  auto run_id = RunDirectory::read_id(directory);
+  ROWTIDE_TRY_PART(Part::kConfig, run_id.status());
   model.reset(new TrainedModel(config));
+  model->run_id = std::move(*run_id);
   auto dense = Dlrm::create(dlrm_options(config), model->parallel);
   ROWTIDE_TRY_PART(Part::kConfig, dense.status());
   model->dense = std::move(*dense);
   auto runtime = Runtime::open(options);
   ROWTIDE_TRY_PART(Part::kRuntime, runtime.status());
   model->runtime = std::move(*runtime);
-  if (model->runtime->commits() > 0) ROWTIDE_TRY_PART(Part::kRuntime, model->restore());
+  if (model->runtime->commits() == 0) return {};
+  ROWTIDE_TRY_PART(Part::kRuntime, model->check_owner(directory));
+  ROWTIDE_TRY_PART(Part::kRuntime, model->restore());
   return {};
 }
 
@@ -78,9 +86,20 @@ std::vector<CommitArray> TrainedModel::arrays() {
                            static_cast<int64_t>(position.samples), position.file_rows};
   const double meters[] = {window.loss_sum, window.samples, window.positives, window.last_loss,
                            window.last_ne};
+  out.push_back(array_of<char>(kRun, "uint8", {run_id.size()}, run_id));
   out.push_back(array_of<int64_t>(kPosition, "int64", {std::size(place)}, place));
   out.push_back(array_of<double>(kMeters, "float64", {std::size(meters)}, meters));
   return out;
+}
+
+Status TrainedModel::check_owner(const std::string& directory) const {
+  std::string owner(run_id.size(), ' ');
+  ROWTIDE_TRY(read_array(runtime->arrays(), kRun, "uint8", std::span<char>(owner)));
+  if (owner == run_id) return {};
+  const std::string store = runtime_options(config, directory, {}).ssd.front().directory;
+  return {Code::kInvalid, "tiers.ssd: " + store + " holds the model of another run, " + owner +
+                              "; " + directory + " is run " + run_id +
+                              ": name a store of its own, or go on with that run by --resume"};
 }
 
 Status TrainedModel::restore() {

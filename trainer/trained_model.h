@@ -3,6 +3,7 @@
 //
 // Training, evaluation and inspection all begin here.  What a commit keeps beside the rows:
 //     dense/...         float32   weights, biases and optimizer state of the dense part
+//     trainer/run       uint8     the id of the run (run_directory.h)
 //     trainer/position  int64     epoch, row, steps, samples, rows of the files (-1: not counted)
 //     trainer/meters    float64   loss sum, samples, positives of the window; last loss, last NE
 
@@ -40,7 +41,8 @@ struct LossWindow {
 
 class TrainedModel {
  public:
-  // Opens the store below `directory` and returns to its last commit.
+  // Opens the store of the run in `directory` and returns to its last commit.  A store that holds
+  // commits of another run is refused: kInvalid, naming both.
   static Failure open(const Config& config, const std::string& directory, LogLine log,
                       std::unique_ptr<TrainedModel>& model);
 
@@ -49,6 +51,7 @@ class TrainedModel {
   Result<Digest> digest();
 
   Config config;
+  std::string run_id;
   Parallel parallel;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Dlrm> dense;
@@ -58,6 +61,7 @@ class TrainedModel {
  private:
   explicit TrainedModel(const Config& config)
       : config(config), parallel(static_cast<int>(config.run.threads)) {}
+  Status check_owner(const std::string& directory) const;
   Status restore();
 };
 

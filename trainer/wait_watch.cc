@@ -2,15 +2,13 @@
 
 #include <chrono>
 
+#include "trainer/steady_seconds.h"
+
 namespace rowtide {
 namespace {
 
 constexpr double kPatienceSeconds = 5;
 constexpr std::chrono::milliseconds kLook{250};
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 

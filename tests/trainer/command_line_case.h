@@ -104,6 +104,29 @@ digest = true
     return files;
   }
 
+  static void flip_byte(const std::string& path, size_t at) {
+    std::string bytes = read_file(path);
+    bytes.at(at) ^= 1;
+    write_file(path, bytes);
+  }
+  // Spoils every version of a row's record in the run's log: TABLE:ROW, in fp32.  Without its hints
+  // the next run does not read it before it is asked for.
+  void rot(const std::string& row) {
+    std::istringstream words(rowtide({"inspect", run(), "--row", row}).out);
+    std::string word;
+    words >> word >> word;  // its name, "weights"
+    std::string weights;
+    for (float value; words >> value;) weights.append(reinterpret_cast<const char*>(&value), 4);
+    int found = 0;
+    for (const auto& [path, bytes] : files_of(run() + "/store")) {
+      for (size_t at = 0; (at = bytes.find(weights, at)) != bytes.npos; ++at, ++found) {
+        flip_byte(path, at);
+      }
+    }
+    ASSERT_GT(found, 0) << row;
+    std::filesystem::remove(run() + "/store/HINTS");
+  }
+
   // Step and loss of each metrics line.
   std::vector<std::pair<uint64_t, double>> losses(const std::string& directory = "run") {
     std::vector<std::pair<uint64_t, double>> out;

@@ -1,11 +1,14 @@
 // The built program as scripts use it: exit codes, messages, what a run leaves behind.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <random>
 
 #include "tests/support/watchdog.h"
 #include "tests/trainer/command_line_case.h"
+#include "trainer/criteo_reader.h"
 #include "trainer/interrupt.h"
 
 namespace rowtide {
@@ -71,10 +74,49 @@ TEST_F(CommandLineTest, AMalformedLineOnTheWayFailsTheRunAndIsRecorded) {
   EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state failed'"));
 }
 
+TEST_F(CommandLineTest, APipeIsRefusedByName) {
+  const std::string pipe = scratch_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Watchdog watchdog("a look at a pipe that nobody writes to");
+  for (const std::string key : {"data.files=", "data.eval_files="}) {
+    const Finished refused = train({"--set", "data.eval_fraction=0", "--set", key + pipe});
+    EXPECT_EQ(refused.exit_code, 3) << refused.err;
+    EXPECT_TRUE(contains(refused.err, pipe)) << refused.err;
+  }
+  EXPECT_EQ(rowtide({"plan", config(), "--set", "data.files=" + pipe}).exit_code, 0);
+}
+
+TEST_F(CommandLineTest, ALookNeedsNoProfile) {
+  const std::string profile = scratch_.file("profile");
+  write_file(profile, "C3:0\n");
+  ASSERT_EQ(train({"--steps", "3", "--set", "tiers.admission=profile", "--set",
+                   "tiers.profile=" + profile})
+                .exit_code,
+            0);
+  std::filesystem::remove(profile);
+  EXPECT_EQ(rowtide({"inspect", run()}).exit_code, 0);
+  EXPECT_EQ(rowtide({"eval", run(), "--data", file()}).exit_code, 0);
+}
+
+TEST_F(CommandLineTest, CountingRowsIsNoTraining) {
+  std::string files;
+  for (int i = 0; i < 100; ++i) files += (i > 0 ? ", '" : "'") + file() + "'";
+  ASSERT_EQ(train({"--steps", "1", "--set", "data.files=[" + files + "]", "--set",
+                   "data.eval_fraction=0.001"})
+                .exit_code,
+            0);
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(count_criteo_rows({.files = std::vector<std::string>(100, file())}).ok());
+  const std::chrono::duration<double> counting = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(metrics().at(1)["seconds"].get<double>(), counting.count() / 2);
+}
+
 TEST_F(CommandLineTest, ADeviceThatThisBuildLacksExitsWith5) {
   const Finished finished = train({"--set", "tiers.device=cuda"});
   EXPECT_EQ(finished.exit_code, 5) << finished.err;
   EXPECT_TRUE(contains(finished.err, "cpu")) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(run()));
+  EXPECT_EQ(rowtide({"plan", config(), "--set", "tiers.device=cuda"}).exit_code, 5);
 }
 
 // Rows of 16 KiB: fewer than six segments of them are more than the least that a directory may
@@ -113,6 +155,55 @@ TEST_F(CommandLineTest, AStoreThatIsNoStoreExitsWith4) {
   EXPECT_EQ(finished.exit_code, 4) << finished.err;
   EXPECT_TRUE(contains(finished.err, "thesis.tex") || contains(finished.err, "other"))
       << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(run()));
+}
+
+TEST_F(CommandLineTest, ANewRunWhoseStoreIsInUseLeavesNoTrace) {
+  const std::string ssd = "tiers.ssd=[{directory='" + scratch_.file("ssd") + "', bytes='64MiB'}]";
+  Program program(scratch_, train_arguments({"--set", "run.epochs=1000", "--set", ssd}));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
+  program.stop();
+  std::filesystem::create_directory(scratch_.file("empty"));
+  const ScratchDirectory other;
+  for (const char* name : {"empty", "deep/below"}) {
+    const Finished refused = Program(other, train_arguments({"--set", ssd}, name)).wait();
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, std::to_string(program.pid()))) << refused.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_.file("empty")));
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("deep")));
+  program.signal(SIGKILL);
+  program.wait();
+}
+
+TEST_F(CommandLineTest, AStoreThatRottedExitsWith4) {
+  // Resident tables would be read, and refused, at once.
+  ASSERT_EQ(train({"--steps", "10", "--set", "tiers.placement=cached"}).exit_code, 0);
+  rot("C3:0");
+  const Finished row = rowtide({"inspect", run(), "--row", "C3:0"});
+  EXPECT_EQ(row.exit_code, 4) << row.err;
+  EXPECT_TRUE(contains(row.err, "row 0")) << row.err;
+
+  flip_byte(run() + "/store/MANIFEST", 40);
+  for (const auto& arguments :
+       {train_arguments({"--resume"}), {"inspect", run()}, {"eval", run(), "--data", file()}}) {
+    const Finished refused = rowtide(arguments);
+    EXPECT_EQ(refused.exit_code, 4) << refused.err;
+    EXPECT_TRUE(contains(refused.err, "MANIFEST")) << refused.err;
+  }
+}
+
+TEST_F(CommandLineTest, ADigestThatFailsIsTheEndOfTheRun) {
+  const std::vector<std::string> all_rows = {"--set", "data.eval_fraction=0",  "--steps", "10",
+                                             "--set", "tiers.placement=cached"};
+  ASSERT_EQ(train(all_rows).exit_code, 0);
+  rot("C3:0");
+  auto resume = all_rows;
+  resume.push_back("--resume");
+  EXPECT_EQ(train(resume).exit_code, 4);
+  EXPECT_EQ(metrics().back()["event"], "failed");
+  EXPECT_TRUE(contains(metrics().back()["message"], "store/LOG")) << metrics().back();
+  EXPECT_TRUE(metrics().back()["digest"].is_null());
 }
 
 TEST_F(CommandLineTest, ARunLeavesItsDirectoryAndCanBeLookedAt) {
@@ -177,6 +268,19 @@ TEST_F(CommandLineTest, PausedAndResumedEqualsUninterrupted) {
   EXPECT_GT(metrics("whole").back()["tiers"]["ssd"]["unique_hits"].get<uint64_t>(), 100u);
 }
 
+TEST_F(CommandLineTest, AStopThatIsPastLeavesTheWindowOpen) {
+  const std::vector<std::string> wide = {"--set", "run.metrics_every=10"};
+  ASSERT_EQ(train(wide, "whole").exit_code, 0);
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), wide.begin(), wide.end());
+    return train(more).exit_code;
+  };
+  ASSERT_EQ(with({"--steps", "17"}), 0);
+  ASSERT_EQ(with({"--resume", "--steps", "12"}), 0);
+  ASSERT_EQ(with({"--resume"}), 0);
+  EXPECT_EQ(losses(), losses("whole"));
+}
+
 TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   const std::vector<std::string> long_run = {"--set", "run.epochs=3"};
   ASSERT_EQ(train(long_run, "whole").exit_code, 0);
@@ -189,11 +293,23 @@ TEST_F(CommandLineTest, CtrlCCommitsAndResumesToTheSameModel) {
   EXPECT_TRUE(contains(stopped.out, "--resume")) << stopped.out;
   EXPECT_TRUE(contains(read_file(run() + "/report.html"), "class='state interrupted'"));
 
-  auto resume = long_run;
-  resume.push_back("--resume");
-  ASSERT_EQ(train(resume).exit_code, 0);
+  // What it says is what goes on, with all that --set changed.
+  const std::string hint = "rowtide train " + run() + "/config.toml --resume";
+  EXPECT_TRUE(contains(stopped.out, hint)) << stopped.out;
+  ASSERT_EQ(rowtide({"train", run() + "/config.toml", "--resume"}).exit_code, 0);
   EXPECT_EQ(metrics().back()["digest"], metrics("whole").back()["digest"]);
   EXPECT_EQ(losses(), losses("whole"));
+}
+
+TEST_F(CommandLineTest, WithoutAStoreCtrlCSaysThatNothingIsKept) {
+  Program program(scratch_, train_arguments({"--set", "run.epochs=1000", "--set", "tiers.ssd=[]",
+                                             "--set", "tiers.hbm_bytes=64MiB"}));
+  ASSERT_TRUE(wait_for_lines(run(), "metrics.jsonl", 3));
+  program.signal(SIGINT);
+  const Finished stopped = program.wait();
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_TRUE(contains(stopped.out, "nothing is kept")) << stopped.out;
+  EXPECT_FALSE(contains(stopped.out, "--resume")) << stopped.out;
 }
 
 TEST_F(CommandLineTest, ASecondProcessIsToldThePidOfTheFirstAndChangesNothing) {
@@ -247,6 +363,25 @@ TEST_F(CommandLineTest, AResumeThatLooksForItsRowsElsewhereIsRefused) {
   std::filesystem::remove_all(scratch_.file("moved"));
   std::filesystem::rename(run() + "/store", scratch_.file("moved"));
   EXPECT_EQ(train({"--resume", "--set", "tiers.ssd=" + elsewhere}).exit_code, 0);
+}
+
+TEST_F(CommandLineTest, TheStoreOfAnotherRunIsRefused) {
+  const std::string store = scratch_.file("shared");
+  const std::string ssd = "tiers.ssd=[{directory='" + store + "', bytes='64MiB'}]";
+  ASSERT_EQ(train({"--steps", "10", "--set", ssd}, "first").exit_code, 0);
+  ASSERT_EQ(train({"--steps", "5"}, "second").exit_code, 0);
+  const auto before = files_of(scratch_.file("second"));
+  const std::string first = read_file(scratch_.file("first/ID"));
+  for (const char* name : {"second", "third"}) {
+    const Finished refused = train({"--resume", "--set", ssd}, name);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_TRUE(contains(refused.err, store) && contains(refused.err, first) &&
+                contains(refused.err, scratch_.file(name)))
+        << refused.err;
+  }
+  EXPECT_EQ(files_of(scratch_.file("second")), before);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("third")));
+  EXPECT_EQ(train({"--resume", "--set", ssd}, "first").exit_code, 0);
 }
 
 // Seven segments of 128 KiB, of which cleaning could gain no more than it pads: it went round for

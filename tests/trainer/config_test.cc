@@ -61,12 +61,20 @@ TEST(ConfigTest, ATableSaysWhatItWantsAndTheModelTheRest) {
   std::string text = "[model]\nprecision = \"fp16\"\ntables = [\n";
   for (int i = 0; i < 26; ++i) {
     text += "  {name = \"T" + std::to_string(i) + "\", rows = 100" +
-            (i == 5 ? ", precision = \"bf16\", placement = \"cached\"" : "") + "},\n";
+            (i == 5 ? ", precision = \"bf16\", placement = \"cached\", init_scale = 0" : "") +
+            "},\n";
   }
   const Config config = parsed(text + "]\n");
   EXPECT_EQ(config.model.tables[4].precision, "fp16");
   EXPECT_EQ(config.model.tables[5].precision, "bf16");
   EXPECT_EQ(config.model.tables[5].placement, "cached");
+  EXPECT_EQ(config.model.tables[4].init_scale, 0.01);
+  EXPECT_EQ(config.model.tables[5].init_scale, 0);
+}
+
+TEST(ConfigTest, TheProfileIsFoundFromEverywhere) {
+  const Config config = parsed("", {"tiers.admission=profile", "tiers.profile=a/../b.txt"});
+  EXPECT_EQ(config.tiers.profile, std::filesystem::current_path() / "b.txt");
 }
 
 TEST(ConfigTest, OverridesAreTomlOrBareWords) {
@@ -142,6 +150,20 @@ TEST(ConfigTest, AValueOutOfRangeNamesKeyValueAndWhatIsAllowed) {
             "model.toml:2: model.mapping = \"mod\": must be one of: modulo, hash");
 }
 
+// What a double allows must still be right as the float that is computed with.
+TEST(ConfigTest, TheBoundsOfNumbersHoldAsFloats) {
+  const Config config =
+      parsed("", {"optimizer.beta1=0.9999999", "optimizer.beta2=0.9999999", "optimizer.eps=1e-30"});
+  EXPECT_LT(static_cast<float>(config.optimizer.beta1), 1.0f);
+  EXPECT_LT(static_cast<float>(config.optimizer.beta2), 1.0f);
+  EXPECT_GT(static_cast<float>(config.optimizer.eps), 0.0f);
+  EXPECT_EQ(error_of("", {"optimizer.beta2=0.99999998"}),
+            "--set optimizer.beta2=0.99999998: optimizer.beta2 = 0.99999998: must be 0 to "
+            "0.9999999");
+  EXPECT_EQ(error_of("", {"optimizer.eps=0"}),
+            "--set optimizer.eps=0: optimizer.eps = 0: must be 1e-30 to 1");
+}
+
 TEST(ConfigTest, BrokenTomlNamesFileAndLine) {
   EXPECT_EQ(error_of("[data]\nbatch = \n").rfind("model.toml:2: no valid TOML: ", 0), 0u);
   EXPECT_EQ(load_config("/nowhere/x.toml").status().code(), Code::kNotFound);
@@ -155,6 +177,8 @@ TEST(ConfigTest, RulesBetweenKeysAreNamed) {
        "model.toml: data.eval_files and data.eval_fraction exclude each other"},
       {"[tiers]\nknown_batches = 2\n",
        "model.toml: tiers.placed_batches = 4: must be at most tiers.known_batches = 2"},
+      {"[data]\nbatch = 8\nmax_ids_per_batch = 207\n",
+       "model.toml: data.max_ids_per_batch = 207: a batch of data.batch = 8 has 208"},
       {"[optimizer]\ndecay = \"linear\"\n",
        "model.toml: optimizer.decay = \"linear\" needs optimizer.decay_steps"},
       {"[tiers]\nadmission = \"profile\"\n",

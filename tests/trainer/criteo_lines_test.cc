@@ -79,6 +79,24 @@ TEST(CriteoLinesTest, ParserAndExplanationAgreeOnEveryLine) {
   EXPECT_GT(bad, 10000);
 }
 
+// Both together have the fields of one line.
+TEST(CriteoLinesTest, ALabelAloneDoesNotJoinTheLineBelow) {
+  const std::string good = random_criteo_line(1);
+  CriteoLines lines(criteo_tables(), DenseTransform::kLog1p, true, OnError::kSkip);
+  TextChunk chunk;
+  chunk.first_line = 7;
+  fill(chunk, "1\n" + good.substr(2) + "\n" + good + "\nx");
+  ParsedRows rows;
+  lines.parse(chunk, rows);
+  EXPECT_EQ(rows.rows, 1u);
+  ASSERT_EQ(rows.bad.size(), 3u);
+  EXPECT_EQ(rows.bad[0].line, 7u);
+  EXPECT_EQ(rows.bad[0].text, "1");
+  EXPECT_EQ(rows.bad[1].line, 8u);
+  EXPECT_EQ(rows.bad[2].line, 10u);
+  EXPECT_EQ(rows.bad[2].rows_before, 1u);
+}
+
 // The shortest well-formed line: as many rows as a chunk can ever hold.
 TEST(CriteoLinesTest, AChunkOfTheShortestLinesFits) {
   CriteoLines lines(criteo_tables(), DenseTransform::kLog1p, false, OnError::kSkip);

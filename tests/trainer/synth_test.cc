@@ -149,6 +149,17 @@ TEST_F(SynthTest, AFullDiskIsNamedAndLeavesNoFile) {
   EXPECT_TRUE(std::filesystem::is_empty(scratch_.path()));
 }
 
+TEST_F(SynthTest, MoreFilesThanAProcessMayOpen) {
+  rlimit before, small;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  small = before;
+  small.rlim_cur = 64;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  write({.rows = 1000, .files = 100, .scale = 0.01}, "many");
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(std::filesystem::exists(scratch_.file("many-99.truth.json")));
+}
+
 TEST_F(SynthTest, IfOneFileFailsNoneIsLeft) {
   std::filesystem::create_directory(scratch_.file("a-1"));
   const Status status =
