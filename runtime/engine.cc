@@ -66,10 +66,12 @@ Status Runtime::Engine::forward(uint32_t step, const Values<float>& out) {
   bool failed_reads;
   {
     std::unique_lock lock(mutex_);
-    if (!schedule_.forwarded(step)) {
-      if (evaluation_open_) return {Code::kBusy, "an evaluation is open"};
-      ROWTIDE_TRY(schedule_.forward(step));
+    const bool first = !schedule_.forwarded(step);
+    // Of one whose rows the log refused place may still be to come, and it rests meanwhile.
+    if (evaluation_open_ && (first || schedule_.placed() <= step)) {
+      return {Code::kBusy, "an evaluation is open"};
     }
+    if (first) ROWTIDE_TRY(schedule_.forward(step));
     retry_ = true;  // of a move that the log refused
     mover_wakes_.notify_all();
     Stopwatch watch(&stall_s_);

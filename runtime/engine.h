@@ -99,7 +99,9 @@ class Runtime::Engine {
 
   // What the tiers hold at the start and at the end (engine_placement.cc).
   Status load_rows();
-  void load_row(Key key, const std::byte* record);
+  Status load_by_pass(uint64_t residents);
+  Status load_residents();
+  bool load_row(Key key, const std::byte* record);
   bool take_placement();
   void drop_unloaded();
   void save_placement();

@@ -162,10 +162,12 @@ Result<Digest> Runtime::Engine::digest(std::span<const CommitArray> dense) {
       }
     }
     if (store_ == nullptr) return {};
-    return store_->scan([&](Key key, uint32_t, std::span<const std::byte> payload) -> Status {
-      if (!dirty_in_memory(key)) add_row(key, payload.data(), payload.size());
-      return {};
-    });
+    return store_->scan(
+        [&](Key key, uint32_t, std::span<const std::byte> payload) -> Status {
+          if (!dirty_in_memory(key)) add_row(key, payload.data(), payload.size());
+          return {};
+        },
+        nullptr);
   }));
   for (const CommitArray& array : dense) {
     if (!std::string_view(array.name).starts_with(kDense)) continue;
@@ -196,7 +198,6 @@ Stats Runtime::Engine::stats() {
     stats.ddr_tier.rows_in = moved.warm_in;
     stats.ddr_tier.written = moved.warm_in;
     stats.ssd_tier.dropped = moved.dropped;
-    stats.ssd_tier.written = moved.appended;
     for (const GroupDirectory& directory : directories_) {
       stats.transit_rows += directory.transit_rows();
     }
@@ -205,7 +206,7 @@ Stats Runtime::Engine::stats() {
     stats.fetch_s = fetch_s_;
     if (store_ == nullptr) return {};
     const ColdStoreStats store = store_->stats();
-    stats.ssd_tier.rows_in = store.records_appended;
+    stats.ssd_tier.rows_in = stats.ssd_tier.written = store.records_appended;
     stats.ssd_tier.bytes_used = store.bytes_used;
     stats.ssd_tier.bytes_budget = store.bytes_budget;
     stats.ssd_reads = store.reads;

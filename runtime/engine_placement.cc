@@ -1,6 +1,7 @@
 // What the tiers hold when a runtime opens, and what is remembered of them when it closes.
 //
-// Resident rows always come back from the log.  The others do if the last writer closed the runtime
+// Resident rows always come back from the log, by a pass over it or, of one that is far larger, row
+// by row.  The others do if the last writer closed the runtime
 // under the same policy: the keys and words of its sets were saved, and one pass over the log, the
 // one that brings resident rows, fills their slots.  By I3 this changes no bit; a placement that is
 // missing, older than the last commit or damaged is left alone.
@@ -18,6 +19,8 @@ namespace {
 
 // A pass over a log this many times larger than the tiers takes longer than it saves.
 constexpr uint64_t kMostPasses = 16;
+// A read of one row takes about as long as so many bytes of a pass.
+constexpr uint64_t kBytesForARead = 16 << 10;
 
 // The saved placement: a first cell of the policy's hash and the last tick, then one for each row.
 struct Cell {
@@ -92,40 +95,81 @@ bool Runtime::Engine::put_back(Key key, uint32_t word, Place place) {
 
 Status Runtime::Engine::load_rows() {
   if (store_ == nullptr) return {};
-  uint64_t tiers = 0;
+  uint64_t tiers = 0, residents = 0;
   for (const GroupLayout& group : layout_.groups) {
     tiers += uint64_t{group.hot_sets + group.warm_sets} * kWays * group.record_bytes();
   }
-  const bool residents = std::any_of(layout_.tables.begin(), layout_.tables.end(),
-                                     [](const TableLayout& table) { return table.resident; });
-  const bool worth_it = residents || store_->stats().bytes_used <= kMostPasses * tiers;
-  const bool placed = worth_it && take_placement();
-  if (!residents && !placed) return {};
-  if (store_->stats().rows > 0) {
-    ROWTIDE_TRY(store_->scan([&](Key key, uint32_t, std::span<const std::byte> payload) {
-      load_row(key, payload.data());
-      return Status();
-    }));
+  const ColdStoreStats store = store_->stats();
+  for (const TableLayout& table : layout_.tables) {
+    if (table.resident) residents += store.table_rows[table.id];
+  }
+  const bool by_key = residents * kBytesForARead < store.bytes_used;
+  const bool pass = store.bytes_used <= kMostPasses * tiers || !by_key;
+  const bool placed = pass && take_placement();
+  if (pass && (residents > 0 || placed)) {
+    ROWTIDE_TRY(load_by_pass(residents));
+  } else if (residents > 0) {
+    ROWTIDE_TRY(load_residents());
   }
   if (placed) drop_unloaded();
   return {};
 }
 
-void Runtime::Engine::load_row(Key key, const std::byte* record) {
+// Of rows that do not verify only resident ones are an error now.
+Status Runtime::Engine::load_by_pass(uint64_t residents) {
+  uint64_t loaded = 0, skipped = 0;
+  ROWTIDE_TRY(store_->scan(
+      [&](Key key, uint32_t, std::span<const std::byte> payload) {
+        loaded += load_row(key, payload.data());
+        return Status();
+      },
+      &skipped));
+  if (loaded < residents) ROWTIDE_TRY(load_residents());
+  if (skipped > 0 && options_.log) {
+    options_.log(
+        std::to_string(skipped) +
+        " rows of the log cannot be read or do not verify: steps that need them will fail");
+  }
+  return {};
+}
+
+// Reads resident rows through the index.  Errors: kIo, kCorrupt, naming the row.
+Status Runtime::Engine::load_residents() {
+  const auto for_each_written = [&](auto&& visit) {
+    for (const TableLayout& table : layout_.tables) {
+      for (uint64_t row = 0; table.resident && row < table.rows; ++row) {
+        const Key key = make_key(table.id, row);
+        if (store_->contains(key)) visit(table.group, key, table.base + static_cast<Slot>(row));
+      }
+    }
+  };
+  for_each_written([&](uint32_t group, Key key, Slot slot) {
+    fetch_->read(key, group, slot, evaluation_placed_);
+  });
+  fetch_->settle(evaluation_placed_);
+  if (fetch_->failed_reads() > 0) return fetch_->read_error();
+  for_each_written(
+      [&](uint32_t group, Key, Slot slot) { tiers_[group].set_flags(slot, kPresent | kUsed); });
+  return {};
+}
+
+// Whether it is a resident row.
+bool Runtime::Engine::load_row(Key key, const std::byte* record) {
   const TableLayout* table = table_of_key(key);
-  if (table == nullptr) return;
+  if (table == nullptr) return false;
   const GroupTier& tier = tiers_[table->group];
   if (table->resident) {
     const Slot slot = table->base + static_cast<Slot>(row_of(key));
     tier.store(slot, record);
     tier.set_flags(slot, kPresent | kUsed);
-    return;
+    return true;
   }
   const auto [place, slot] = directories_[table->group].find(key);
-  if (place == Place::kLog) return;
+  if (place == Place::kLog) return false;
   if (place == Place::kHot) tier.store(slot, record);
   if (place == Place::kWarm) std::memcpy(tier.warm_record(slot), record, tier.record_bytes);
   flags_of(table->group, place, slot) = 0;
+  return false;
 }
 
 // Rows that the last commit does not have are new again.

@@ -71,7 +71,6 @@ Result<bool> Fetch::to_log(const Move& move, uint32_t group) {
              : store_->append(shape.record_type, move.key, epoch_, tier.weight_span(move.source),
                               tier.state_span(move.source));
     if (!accepted.ok() || !*accepted) return accepted;
-    ++counters_.appended;
   } else {
     ++counters_.dropped;  // clean, or void: the log has the truth
   }
@@ -93,7 +92,6 @@ void Fetch::read(Key key, uint32_t group, Slot target, PlacedBatch& batch) {
     ++counters_.never_written;
     return;
   }
-  ++counters_.log_rows;
   while (free_.empty()) poll(true);
   const uint32_t ticket = free_.back();
   std::byte* out = staging_ + ticket * stride_;

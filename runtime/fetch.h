@@ -43,8 +43,6 @@ class Fetch {
   }
 
   void set_epoch(uint32_t epoch) { epoch_ = epoch; }
-  uint32_t epoch() const { return epoch_; }
-  ColdStore* store() const { return store_; }
 
   void prefetch(const Move& move, uint32_t group) const;
 
@@ -57,7 +55,7 @@ class Fetch {
   struct Counters {
     uint64_t warm_in = 0, hot_in = 0;
     uint64_t dropped = 0;  // clean, not written again
-    uint64_t appended = 0, never_written = 0, log_rows = 0;
+    uint64_t never_written = 0;
   };
   const Counters& counters() const { return counters_; }
 

@@ -108,7 +108,6 @@ class GroupDirectory {
     });
   }
 
-  uint64_t transit_used() const { return transit_.used(); }
   uint64_t transit_rows() const { return transit_rows_; }
 
  private:

@@ -170,9 +170,11 @@ class ColdStore {
   virtual bool wants_commit(std::span<const uint64_t> owed) const = 0;
 
   // Calls visit(key, payload) for the newest record of every key, in log order, buffer included:
-  // one sequential pass in bounded memory.  Stops at the first error, also of visit.
-  virtual Status scan(const std::function<Status(Key, uint32_t type,
-                                                 std::span<const std::byte> payload)>& visit) = 0;
+  // one sequential pass in bounded memory.  Stops at the first error, also of visit.  With
+  // `skipped` records that cannot be read or do not verify are passed over and counted there.
+  virtual Status scan(
+      const std::function<Status(Key, uint32_t type, std::span<const std::byte> payload)>& visit,
+      uint64_t* skipped) = 0;
 
   // What the caller may lose and would like to find at the next open (which rows were in memory):
   // one file beside the commits, which counts for the last commit only and for one open.

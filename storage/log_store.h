@@ -54,7 +54,8 @@ class LogStore final : public ColdStore {
   Status commit(const CommitContent& content) override;
   bool wants_commit(std::span<const uint64_t> owed) const override;
   Status scan(
-      const std::function<Status(Key, uint32_t, std::span<const std::byte>)>& visit) override;
+      const std::function<Status(Key, uint32_t type, std::span<const std::byte> payload)>& visit,
+      uint64_t* skipped) override;
   Status save_hints(uint64_t bytes, const std::function<Status(const Append&)>& produce) override;
   void take_hints(const std::function<void(std::span<const std::byte>)>& visit) override;
   Status take_write_error() override;
@@ -87,7 +88,8 @@ class LogStore final : public ColdStore {
   void hold_open(const Manifest& manifest);
   void look_up_moved();
   Status look_again();
-  Status scan_segment(uint32_t segment, std::vector<std::byte>& record, const Visit& visit);
+  Status scan_segment(uint32_t segment, std::vector<std::byte>& record, const Visit& visit,
+                      uint64_t* skipped);
 
   ColdStoreOptions options_;
   std::unique_ptr<FileSystem> owned_files_;

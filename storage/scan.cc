@@ -5,17 +5,18 @@
 
 namespace rowtide::storage {
 
-Status LogStore::scan(const Visit& visit) {
+Status LogStore::scan(const Visit& visit, uint64_t* skipped) {
   std::vector<std::byte> record;
   Status status = options_.read_only ? look_again() : Status();
   for (uint32_t n = 0; n < segments_->count() && status.ok(); ++n) {
-    if ((*segments_)[n].live > 0) status = scan_segment(n, record, visit);
+    if ((*segments_)[n].live > 0) status = scan_segment(n, record, visit, skipped);
   }
   if (options_.read_only) store_files_.end_scan();
   return status;
 }
 
-Status LogStore::scan_segment(uint32_t n, std::vector<std::byte>& buffered, const Visit& visit) {
+Status LogStore::scan_segment(uint32_t n, std::vector<std::byte>& buffered, const Visit& visit,
+                              uint64_t* skipped) {
   const Segment& segment = (*segments_)[n];
   const RecordType& type = layout_.types[segment.type];
   const auto newest = [&](uint32_t slot) { return segments_->newest(layout_.record(n, slot)); };
@@ -26,7 +27,11 @@ Status LogStore::scan_segment(uint32_t n, std::vector<std::byte>& buffered, cons
     block = Block::next(layout_, type, n, slot, segment.slot_count, newest);
     if (block.bytes == 0) return {};
     const BlockIo::Range range{n, block.begin, block.bytes, blocks_->memory()};
-    ROWTIDE_TRY(blocks_->read(range));
+    if (Status read = blocks_->read(range); !read.ok()) {
+      if (skipped == nullptr) return read;
+      for (slot = block.from; slot < block.to; ++slot) *skipped += newest(slot);
+      continue;
+    }
     for (slot = block.from; slot < block.to; ++slot) {
       if (!newest(slot)) continue;
       const std::byte* record = block.record(type, slot, range.memory);
@@ -38,6 +43,8 @@ Status LogStore::scan_segment(uint32_t n, std::vector<std::byte>& buffered, cons
       } else if (std::exchange(read_again_for, slot) != slot) {
         ROWTIDE_TRY(blocks_->read(range));  // it may have left the buffer after the first read
         --slot;
+      } else if (skipped != nullptr) {
+        ++*skipped;
       } else {
         return {Code::kCorrupt, files_->name(n, offset) + ": a newest record does not verify"};
       }

@@ -179,10 +179,12 @@ TEST_P(EnginesTest, AReaderSeesItsCommitBesideARunningWriterThatCleans) {
   EXPECT_GT(store->stats().records_cleaned, 0u);
   for (Key key = 0; key < 10000; key += 7) ASSERT_EQ(read_row(*reader, key, 68), "1") << key;
   uint64_t rows = 0;
-  const Status status = reader->scan([&](Key, uint32_t, std::span<const std::byte>) {
-    ++rows;
-    return Status();
-  });
+  const Status status = reader->scan(
+      [&](Key, uint32_t, std::span<const std::byte>) {
+        ++rows;
+        return Status();
+      },
+      nullptr);
   EXPECT_TRUE(status.ok()) << status.to_string();
   EXPECT_EQ(rows, 10000u);
   EXPECT_EQ(reader->last_commit().epoch, 1u);

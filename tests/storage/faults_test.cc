@@ -80,7 +80,8 @@ TEST(ColdStoreFaultsTest, ARottenRecordOfASealedSegmentIsNamedByFileOffsetTableA
   }
   EXPECT_EQ(read_row(*t.store, make_key(4, 0), 68), "1");
   EXPECT_FALSE(
-      t.store->scan([](Key, uint32_t, std::span<const std::byte>) { return Status(); }).ok());
+      t.store->scan([](Key, uint32_t, std::span<const std::byte>) { return Status(); }, nullptr)
+          .ok());
 }
 
 TEST(ColdStoreFaultsTest, AShorterMissingOrForeignFileIsADistinctError) {

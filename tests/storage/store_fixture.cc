@@ -91,12 +91,14 @@ std::string read_row(ColdStore& store, Key key, uint32_t bytes, uint64_t most_ve
   }
   std::map<Key, uint64_t> scanned;
   bool twice = false;
-  const Status status = store.scan([&](Key key, uint32_t, std::span<const std::byte> payload) {
-    uint32_t first = 0;
-    std::memcpy(&first, payload.data(), sizeof first);
-    twice = twice || !scanned.emplace(key, first >> 12).second;
-    return Status();
-  });
+  const Status status = store.scan(
+      [&](Key key, uint32_t, std::span<const std::byte> payload) {
+        uint32_t first = 0;
+        std::memcpy(&first, payload.data(), sizeof first);
+        twice = twice || !scanned.emplace(key, first >> 12).second;
+        return Status();
+      },
+      nullptr);
   if (!status.ok()) return ::testing::AssertionFailure() << status.to_string();
   if (twice || scanned != versions) return ::testing::AssertionFailure() << "scan() differs";
   if (store.stats().rows != versions.size()) return ::testing::AssertionFailure() << "stats().rows";
