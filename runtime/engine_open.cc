@@ -39,10 +39,6 @@ Runtime::Engine::~Engine() {
 }
 
 Result<std::unique_ptr<Runtime::Engine>> Runtime::Engine::open(RuntimeOptions options) {
-  if (options.device != "cpu") {
-    return {Code::kUnavailable,
-            "device \"" + options.device + "\": this build has the devices: cpu"};
-  }
   auto layout = make_layout(options);
   if (!layout.ok()) return layout.status();
   ROWTIDE_TRY(layout->plan.status);

@@ -42,6 +42,9 @@ Status check_tables(const RuntimeOptions& o) {
 }
 
 Status check_options(const RuntimeOptions& o) {
+  if (o.device != "cpu") {
+    return {Code::kUnavailable, "device \"" + o.device + "\": this build has the devices: cpu"};
+  }
   ROWTIDE_TRY(check_tables(o));
   if (o.features.empty()) return invalid("no features");
   for (const FeatureOptions& feature : o.features) {

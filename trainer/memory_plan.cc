@@ -78,17 +78,10 @@ std::string format(const char* pattern, const std::string& a, const std::string&
 // Rounded up, so that a budget of what is printed suffices.
 std::string least_size(uint64_t bytes) { return std::to_string((bytes + 1023) >> 10) + " KiB"; }
 
-// Runtime::open() says the same, but only once the run directory is made.
-Status no_device(const Config& config) {
-  return {Code::kUnavailable,
-          "tiers.device = \"" + config.tiers.device + "\": this build has the devices: cpu"};
-}
-
 }  // namespace
 
 Plan plan_run(const Config& config, const std::string& directory) {
   Plan plan = Runtime::plan(runtime_options(config, directory, {}));
-  if (config.tiers.device != "cpu" && plan.status.ok()) plan.status = no_device(config);
   const auto add = [&](const char* what, uint64_t bytes) {
     plan.lines.push_back({"process", what, bytes});
   };
