@@ -95,16 +95,18 @@ bool Runtime::Engine::put_back(Key key, uint32_t word, Place place) {
 
 Status Runtime::Engine::load_rows() {
   if (store_ == nullptr) return {};
-  uint64_t tiers = 0, residents = 0;
+  uint64_t tiers = 0, residents = 0, log = 0;
   for (const GroupLayout& group : layout_.groups) {
     tiers += uint64_t{group.hot_sets + group.warm_sets} * kWays * group.record_bytes();
   }
   const ColdStoreStats store = store_->stats();
   for (const TableLayout& table : layout_.tables) {
-    if (table.resident) residents += store.table_rows[table.id];
+    const uint64_t rows = store.table_rows[table.id];
+    log += rows * table.format.record_bytes();
+    if (table.resident) residents += rows;
   }
-  const bool by_key = residents * kBytesForARead < store.bytes_used;
-  const bool pass = store.bytes_used <= kMostPasses * tiers || !by_key;
+  const bool by_key = residents * kBytesForARead < log;
+  const bool pass = log <= kMostPasses * tiers || !by_key;
   const bool placed = pass && take_placement();
   if (pass && (residents > 0 || placed)) {
     ROWTIDE_TRY(load_by_pass(residents));

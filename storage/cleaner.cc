@@ -114,6 +114,13 @@ bool Cleaner::copy_block(uint32_t newest_epoch) {
   return true;
 }
 
+// Of the reserve one segment at a time: a crash before the next sync leaves victims and their
+// copies both half alive, so that what was opened is lost to it.
+Log::Opening Cleaner::opening() const {
+  const bool spare = emptied_.empty() || parts_.log->free_count() > parts_.log->reserve();
+  return spare ? Log::Opening::kAlways : Log::Opening::kNever;
+}
+
 bool Cleaner::copy(uint32_t slot, uint32_t newest_epoch) {
   const uint64_t old = parts_.layout->record(victim_, slot);
   const uint8_t byte = parts_.segments->byte(old);
@@ -137,7 +144,7 @@ bool Cleaner::copy(uint32_t slot, uint32_t newest_epoch) {
     const uint32_t next = commits.next_above(commits.greatest(byte));
     name.heir = next != 0 ? next : newest_epoch;
   }
-  const Log::Room room = parts_.log->room(segment.type, name, true);
+  const Log::Room room = parts_.log->room(segment.type, name, opening());
   if (room == Log::Room::kNoSegment && emptied_.empty()) {  // nor will there be one
     victims_ = most_victims() + 1;
     victim_ = kNoSegment;

@@ -69,6 +69,7 @@ class Cleaner final : public IoUser {
   void next_block();
   void read_block();
   bool copy_block(uint32_t newest_epoch);
+  Log::Opening opening() const;
   bool copy(uint32_t slot, uint32_t newest_epoch);
   void give_up(Status error, bool broken);
   void free_synced();

@@ -118,6 +118,12 @@ Status LogStore::write_manifest(Manifest* next) {
   return store_files_.write_manifest(bytes);
 }
 
+Status LogStore::too_many_pins(const std::vector<uint32_t>& kept) const {
+  std::string pins;
+  for (uint32_t epoch : kept) pins += epoch < last_commit_.epoch ? " " + std::to_string(epoch) : "";
+  return {Code::kNoSpace, "too many commits are in use by readers:" + pins};
+}
+
 Status LogStore::commit(const CommitContent& content) {
   if (options_.read_only) return {Code::kInvalid, "a store opened read-only cannot commit"};
   const bool again = unsure_ && unsure_->second.epoch == content.epoch;
@@ -131,13 +137,8 @@ Status LogStore::commit(const CommitContent& content) {
                                 std::to_string(newest_epoch_)};
   }
   if (pending_ != content.epoch) ROWTIDE_TRY(begin_commit(content.epoch));
-  const std::vector<uint32_t> kept = kept_after(content.epoch);
-  if (kept.size() > kMostKeptBefore + 1) {
-    std::string pins;
-    for (uint32_t epoch : kept)
-      pins += epoch < last_commit_.epoch ? " " + std::to_string(epoch) : "";
-    return {Code::kNoSpace, "too many commits are in use by readers:" + pins};
-  }
+  const std::vector<uint32_t> soon = kept_after(content.epoch);
+  if (soon.size() > kMostKeptBefore + 1) return too_many_pins(soon);
   const ArraysFile file = encode_arrays(content.arrays);
   const Status room = clean_for_commit(content, file);
   cleaner_->want_more(false);
@@ -145,6 +146,8 @@ Status LogStore::commit(const CommitContent& content) {
   ROWTIDE_TRY(sync_all());
   auto commit = write_arrays(content, file);
   if (!commit.ok()) return commit.status();
+  const std::vector<uint32_t> kept = kept_after(content.epoch);  // readers may have come meanwhile
+  if (kept.size() > kMostKeptBefore + 1) return too_many_pins(kept);
   Manifest next = store_files_.manifest();
   next.epoch = content.epoch;
   next.kept.push_back(std::move(*commit));
@@ -202,7 +205,9 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
     if (next.find(old.epoch) != nullptr) continue;
     if (next.kept.size() <= kMostKeptBefore &&
         store_files_.pinned(old.epoch)) {  // a reader came while the manifest was written
-      next.kept.insert(next.kept.begin(), old);
+      const auto after = std::ranges::find_if(
+          next.kept, [&](const KeptCommit& kept) { return kept.epoch > old.epoch; });
+      next.kept.insert(after, old);
     } else {
       segments_->drop_commit(segments_->commits().bit_of(old.epoch));
     }
@@ -226,9 +231,10 @@ void LogStore::finish_commit(Manifest next, const CommitContent& content) {
 bool LogStore::wants_commit(std::span<const uint64_t> owed) const {
   constexpr double kFull = 0.8;  // beyond it the cleaner copies thrice what it gains
   constexpr uint32_t kLeastKept = 32;
+  constexpr uint32_t kNameBytes = 9;  // as a rule at most
   uint64_t filled = log_->commit_bytes() + log_->next_arrays_bytes();
   for (uint32_t type = 0; type < owed.size(); ++type) {
-    filled += (segments_->live_records(type) + owed[type]) * layout_.types[type].room();
+    filled += (segments_->live_records(type) + owed[type]) * layout_.types[type].room(kNameBytes);
   }
   const uint32_t busy = log_->reserve() + static_cast<uint32_t>(layout_.types.size());
   const uint64_t room = uint64_t{layout_.segment_count - std::min(busy, layout_.segment_count)} *

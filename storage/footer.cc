@@ -18,11 +18,16 @@ std::array<uint64_t, kColumns> values_of(const RecordName& name) {
 
 uint32_t width_of(uint64_t range) { return static_cast<uint32_t>(std::bit_width(range) + 7) / 8; }
 
-uint32_t footer_bytes(const std::array<uint64_t, kColumns>& least,
-                      const std::array<uint64_t, kColumns>& most, uint32_t slots) {
+uint32_t name_width(const std::array<uint64_t, kColumns>& least,
+                    const std::array<uint64_t, kColumns>& most) {
   uint32_t width = 0;
   for (int c = 0; c < kColumns; ++c) width += width_of(most[c] - least[c]);
-  return page_up(kFixedBytes + width * slots);
+  return width;
+}
+
+uint32_t footer_bytes(const std::array<uint64_t, kColumns>& least,
+                      const std::array<uint64_t, kColumns>& most, uint32_t slots) {
+  return page_up(kFixedBytes + name_width(least, most) * slots);
 }
 
 }  // namespace
@@ -40,6 +45,8 @@ void FooterSize::add(const RecordName& name) {
 }
 
 uint32_t FooterSize::bytes(uint32_t slots) const { return footer_bytes(least_, most_, slots); }
+
+uint8_t FooterSize::name_bytes() const { return static_cast<uint8_t>(name_width(least_, most_)); }
 
 uint32_t FooterSize::bytes_with(const RecordName& next, uint32_t slots) const {
   FooterSize with = *this;
@@ -105,6 +112,12 @@ bool Footer::open(const FooterTrailer& trailer, std::span<const std::byte> colum
     at += head[1] * slots_;
   }
   return at == columns.size();
+}
+
+uint8_t Footer::name_bytes() const {
+  uint32_t width = 0;
+  for (const Column& column : columns_) width += column.width;
+  return static_cast<uint8_t>(width);
 }
 
 uint64_t Footer::value(const Column& column, uint32_t slot) const {

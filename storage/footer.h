@@ -24,7 +24,7 @@ class FooterSize {
   // Whole pages of a footer for `slots` slots, if `next` were added too.
   uint32_t bytes_with(const RecordName& next, uint32_t slots) const;
   uint32_t bytes(uint32_t slots) const;
-  uint32_t greatest_epoch() const { return greatest_epoch_; }
+  uint8_t name_bytes() const;  // of each slot
 
  private:
   friend uint32_t encode_footer(std::span<const RecordName>, const FooterSize&, FooterTrailer,
@@ -50,6 +50,7 @@ class Footer {
   // False: the checksum is wrong or the columns are not what the trailer says.
   bool open(const FooterTrailer& trailer, std::span<const std::byte> columns);
   uint32_t slots() const { return slots_; }
+  uint8_t name_bytes() const;
   RecordName name(uint32_t slot) const;
 
  private:

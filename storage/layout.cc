@@ -70,7 +70,7 @@ uint64_t beside_segments(size_t directory) {
 
 // The cleaner needs room to work in, and each type an open segment.
 uint64_t least_segments(const ColdStoreOptions& options) {
-  return 2 * options.payload_bytes.size() + 4;
+  return 2 * options.payload_bytes.size() + 5;
 }
 
 Status check_budget(const ColdStoreOptions& options, const Layout& layout) {

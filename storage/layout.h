@@ -19,8 +19,6 @@ namespace rowtide::storage {
 inline constexpr uint32_t kSmallRecordBytes = 512;
 
 struct RecordType {
-  static constexpr uint32_t kNameBytes = 9;  // in a footer, as a rule at most
-
   uint32_t payload_bytes = 0;
   uint32_t bytes = 0;       // with the header
   uint32_t per_page = 0;    // 0: large records
@@ -31,8 +29,10 @@ struct RecordType {
     if (per_page == 0) return static_cast<uint32_t>(sizeof(SegmentHeader)) + slot * bytes;
     return slot / per_page * kPageBytes + slot % per_page * bytes;
   }
-  // Bytes of a segment that one more record takes, its name in the footer included.
-  uint32_t room() const { return (per_page == 0 ? bytes : kPageBytes / per_page) + kNameBytes; }
+  // Bytes of a segment that a record takes, with so many of its name in the footer.
+  uint32_t room(uint32_t name_bytes) const {
+    return (per_page == 0 ? bytes : kPageBytes / per_page) + name_bytes;
+  }
   // The first slot that begins at or after a byte of the segment.
   uint32_t slot_from(uint32_t offset) const;
 };

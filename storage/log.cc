@@ -50,12 +50,12 @@ bool Log::fits(uint32_t type, const RecordName& name) const {
   return footer <= layout_->footer_bytes && end + footer <= layout_->segment_bytes;
 }
 
-Log::Room Log::room(uint32_t type, const RecordName& name, bool cleaning) {
+Log::Room Log::room(uint32_t type, const RecordName& name, Opening opening) {
   // While the cleaner lives on its reserve, nobody may fill the segments that it opens.
-  if (!cleaning && free_count() < reserve()) return Room::kNoSegment;
+  if (opening == Opening::kBeyondReserve && free_count() < reserve()) return Room::kNoSegment;
   Stream& stream = streams_[type];
   if (stream.segment != kNoSegment && !fits(type, name) && !seal(type)) return Room::kWait;
-  if (stream.segment == kNoSegment && !open(type, cleaning)) return Room::kNoSegment;
+  if (stream.segment == kNoSegment && !open(type, opening)) return Room::kNoSegment;
   const RecordType& record = layout_->types[type];
   const uint32_t offset = record.offset_of(static_cast<uint32_t>(stream.names.size()));
   const uint32_t from = stream.begun ? offset : 0;
@@ -134,13 +134,15 @@ bool Log::seal(uint32_t type) {
   encode_footer(stream.names, stream.size, trailer, scratch_.data());
   buffer_->put(number, offset, bytes, scratch_.data());
   buffer_->close(number);
+  (*segments_)[number].name_bytes = stream.size.name_bytes();
   segments_->seal(number);
   stream.segment = kNoSegment;
   return true;
 }
 
-bool Log::open(uint32_t type, bool cleaning) {
-  if (!cleaning) {
+bool Log::open(uint32_t type, Opening opening) {
+  if (opening == Opening::kNever) return false;
+  if (opening == Opening::kBeyondReserve) {
     // The cleaner's reserve is on the disk before it is needed: a full one would not give it.
     const auto may = [this](uint32_t directory, uint32_t segment) {
       return may_grow(directory, segment);

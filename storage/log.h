@@ -27,7 +27,9 @@ class Log {
     kWait,       // the write buffer is full
     kNoSegment,  // no segment is free for this caller
   };
-  Room room(uint32_t type, const RecordName& name, bool cleaning);
+  // Who may open a segment: callers, beyond the reserve; the cleaner, always or not now.
+  enum class Opening { kBeyondReserve, kAlways, kNever };
+  Room room(uint32_t type, const RecordName& name, Opening opening);
   // The number that the next record of the type gets.  REQUIRES (both): room() said kThere.
   uint64_t next_record(uint32_t type) const;
   void write(uint32_t type, const RecordName& name, std::span<const std::byte> weights,
@@ -38,7 +40,7 @@ class Log {
 
   // Segments that can be opened now, by the cleaner; and how many of them only it may open.
   uint32_t free_count() const;
-  uint32_t reserve() const { return static_cast<uint32_t>(streams_.size()) + 1; }
+  uint32_t reserve() const { return static_cast<uint32_t>(streams_.size()) + 2; }
   // The open segment of a type, the slots up to its last record, and its records; kNoSegment: none.
   struct Open {
     uint32_t segment = kNoSegment, slots = 0, records = 0;
@@ -83,7 +85,7 @@ class Log {
   bool fits(uint32_t type, const RecordName& name) const;
   static uint32_t used_slots(const Stream& stream);
   bool seal(uint32_t type);
-  bool open(uint32_t type, bool cleaning);
+  bool open(uint32_t type, Opening opening);
   bool may_grow(uint32_t directory, uint32_t segment);
   uint64_t directory_used(uint32_t directory) const;
   uint64_t kept_free(uint32_t directory) const;

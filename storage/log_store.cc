@@ -213,7 +213,7 @@ Result<bool> LogStore::append(uint32_t type, Key key, uint32_t epoch,
   const uint64_t number = domain_.number(key), there = index_->find(number);
   ROWTIDE_TRY(check_append(key, epoch, there));
   const RecordName name{.key = key, .epoch = epoch, .flags = kValue};
-  const Log::Room room = log_->room(type, name, false);
+  const Log::Room room = log_->room(type, name, Log::Opening::kBeyondReserve);
   if (room == Log::Room::kNoSegment && cleaner_->stuck()) return full();
   if (room != Log::Room::kThere) return false;
   const uint64_t record = log_->next_record(type);

@@ -79,6 +79,7 @@ class LogStore final : public ColdStore {
   void step();
   Status sync_all();
   std::vector<uint32_t> kept_after(uint32_t epoch);
+  Status too_many_pins(const std::vector<uint32_t>& kept) const;
   uint32_t epoch_with(const ArraysFile& file);
   Status clean_for_commit(const CommitContent& content, const ArraysFile& file);
   Result<KeptCommit> write_arrays(const CommitContent& content, const ArraysFile& file);

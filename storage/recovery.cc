@@ -162,6 +162,7 @@ Status Recovery::for_each_in_footer(uint32_t segment, Visit&& visit, bool* reada
       trailer, {memory + bytes - trailer_bytes - found.columns_bytes, found.columns_bytes});
   if (!*readable) return {};
   (*parts_.segments)[segment].slot_count = footer.slots();
+  (*parts_.segments)[segment].name_bytes = footer.name_bytes();
   for (uint32_t slot = 0; slot < footer.slots(); ++slot) {
     const RecordName name = footer.name(slot);
     if (name.flags != 0) ROWTIDE_TRY(visit(slot, name));
@@ -284,7 +285,7 @@ Status Recovery::remove_footer(uint32_t segment) {
 Status Recovery::complete_footers() {
   std::vector<RecordName> names;
   for (uint32_t n = 0; n < parts_.segments->count(); ++n) {
-    const Segment& segment = (*parts_.segments)[n];
+    Segment& segment = (*parts_.segments)[n];
     if (found_[n].source != Source::kScan) continue;
     if (segment.live == 0) {
       ROWTIDE_TRY(remove_footer(n));
@@ -297,6 +298,7 @@ Status Recovery::complete_footers() {
       size.add(name);
       return Status();
     }));
+    segment.name_bytes = size.name_bytes();
     const FooterTrailer trailer{.sequence = segment.sequence,
                                 .use = segment.use,
                                 .place = parts_.layout->place_of(n),

@@ -148,8 +148,9 @@ uint32_t Segments::emptiest(uint32_t least_gain_bytes) const {
     for (uint32_t number = head; number != kNoSegment; number = segments_[number].next) {
       const Segment& segment = segments_[number];
       const RecordType& type = layout_->types[segment.type];
-      const uint64_t dead = uint64_t{type.slots - type.first_slot - segment.live} * type.bytes;
-      if (dead < least_gain_bytes) continue;
+      // What a full segment of these records would have left, but for its last page.
+      const uint64_t needed = uint64_t{segment.live} * type.room(segment.name_bytes) + kPageBytes;
+      if (needed + least_gain_bytes > layout_->segment_bytes) continue;
       if (segment.held || segment.broken) continue;
       if (!segment.unreadable) return number;
       if (unreadable == kNoSegment) unreadable = number;

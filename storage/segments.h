@@ -32,6 +32,7 @@ struct Segment {
   uint16_t list = 0;                                  // which
   uint8_t type = 0;
   SegmentState state = SegmentState::kFree;
+  uint8_t name_bytes = 0;   // of a record in the footer
   uint8_t bits = 0;         // of commits that some liveness byte here has set
   bool allocated = false;   // its bytes are on the disk
   bool held = false;        // the last manifest lists it without a footer: not cleaned meanwhile

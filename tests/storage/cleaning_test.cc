@@ -147,7 +147,7 @@ TEST(CleaningTest, CostsAboutTheKnownLimitUnderUniformOverwrites) {
 TEST(CleaningTest, ANearlyFullLogTakesTheRowOrSaysSo) {
   constexpr int kMostPolls = 20000;
   int full = 0;
-  for (uint64_t rows = 5000; rows <= 9000; rows += 250) {
+  for (uint64_t rows = 5000; rows <= 7500; rows += 125) {
     StoreTester t(rows);
     t.options.directories[0].bytes = 64 << 20;
     t.options.payload_bytes = {36};
