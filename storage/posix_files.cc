@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/base/salt.h"
 #include "storage/file_system.h"
 
 namespace rowtide::storage {
@@ -223,13 +223,7 @@ class PosixFileSystem final : public FileSystem {
     return ::fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
   }
 
-  uint64_t random_number() override {
-    uint64_t number = 0;
-    if (::getrandom(&number, sizeof number, 0) != sizeof number) {
-      number = static_cast<uint64_t>(::getpid()) << 32 ^ reinterpret_cast<uintptr_t>(&number);
-    }
-    return number;
-  }
+  uint64_t random_number() override { return rowtide::random_number(); }
 };
 
 }  // namespace

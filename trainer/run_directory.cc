@@ -10,9 +10,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <utility>
 
+#include "runtime/base/salt.h"
 #include "trainer/config_resolve.h"
 #include "trainer/config_toml.h"
 #include "trainer/disk_error.h"
@@ -52,9 +52,9 @@ std::vector<std::string> missing_directories(fs::path path) {
 }
 
 std::string random_id() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 32; ++i) id += "0123456789abcdef"[random() % 16];
+  char id[33];
+  std::snprintf(id, sizeof id, "%016llx%016llx", static_cast<unsigned long long>(random_number()),
+                static_cast<unsigned long long>(random_number()));
   return id;
 }
 
