@@ -1,10 +1,9 @@
 // What the tiers hold when a runtime opens, and what is remembered of them when it closes.
 //
 // Resident rows always come back from the log, by a pass over it or, of one that is far larger, row
-// by row.  The others do if the last writer closed the runtime
-// under the same policy: the keys and words of its sets were saved, and one pass over the log, the
-// one that brings resident rows, fills their slots.  By I3 this changes no bit; a placement that is
-// missing, older than the last commit or damaged is left alone.
+// by row.  The others do if the last writer closed the runtime under the same policy: the keys and
+// words of its sets were saved, and the same pass fills their slots.  By I3 this changes no bit; a
+// placement that is missing, older than the last commit or damaged is left alone.
 
 #include <xxhash.h>
 

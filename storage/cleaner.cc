@@ -147,8 +147,7 @@ bool Cleaner::copy(uint32_t slot, uint32_t newest_epoch) {
   const Log::Room room = parts_.log->room(segment.type, name, opening());
   if (room == Log::Room::kNoSegment && emptied_.empty()) {  // nor will there be one
     victims_ = most_victims() + 1;
-    victim_ = kNoSegment;
-    loaded_ = false;
+    drop_victim();
   }
   if (room != Log::Room::kThere) return false;
   const uint64_t record = parts_.log->next_record(segment.type);
@@ -165,6 +164,10 @@ void Cleaner::give_up(Status error, bool broken) {
   error_ = std::move(error);
   Segment& segment = (*parts_.segments)[victim_];
   (broken ? segment.broken : segment.unreadable) = true;
+  drop_victim();
+}
+
+void Cleaner::drop_victim() {
   victim_ = kNoSegment;
   loaded_ = false;
 }

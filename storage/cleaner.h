@@ -72,6 +72,7 @@ class Cleaner final : public IoUser {
   Log::Opening opening() const;
   bool copy(uint32_t slot, uint32_t newest_epoch);
   void give_up(Status error, bool broken);
+  void drop_victim();
   void free_synced();
 
   Parts parts_{};

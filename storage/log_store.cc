@@ -54,8 +54,8 @@ Status LogStore::start(const StoreBackend& backend) {
   ROWTIDE_TRY(load_commit());
   if (!options_.read_only) {
     start_log();
-    ROWTIDE_TRY(
-        sync_all());  // recovery has read, and freed segments by, what may not be durable yet
+    // Recovery has read, and freed segments by, what may not be durable yet.
+    ROWTIDE_TRY(sync_all());
     store_files_.remove_stale();
   } else {
     reads_->expect_moves();

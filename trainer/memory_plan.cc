@@ -44,9 +44,14 @@ uint64_t rows_by_size(const std::vector<std::string>& files) {
   return rows;
 }
 
-// Pooled embeddings and their gradient.
+// One batch as it is read.
+uint64_t read_batch_bytes(const Config& config) {
+  return config.data.batch * (row_bytes(config) + sizeof(int64_t) * 26);
+}
+
+// The pooled embeddings of a batch, or their gradient.
 uint64_t pooled_bytes(const Config& config) {
-  return 2 * config.data.batch * config.model.tables.size() * config.model.dim * sizeof(float);
+  return config.data.batch * config.model.tables.size() * config.model.dim * sizeof(float);
 }
 
 // Of one pass over the held-out rows: what is predicted of them, a reader of their own, one batch
@@ -57,15 +62,14 @@ uint64_t evaluation_bytes(const Config& config) {
   const double rows = data.eval_files.empty()
                           ? static_cast<double>(rows_by_size(data.files)) * data.eval_fraction
                           : static_cast<double>(rows_by_size(data.eval_files));
-  const uint64_t batch = data.batch * (row_bytes(config) + sizeof(int64_t) * 26);
-  return reader_bytes(config) + static_cast<uint64_t>(rows * kEvaluatedRowBytes) + batch +
-         pooled_bytes(config) / 2;
+  return reader_bytes(config) + static_cast<uint64_t>(rows * kEvaluatedRowBytes) +
+         read_batch_bytes(config) + pooled_bytes(config);
 }
 
 // Labels and integers of the batches that wait for their step, and one batch as it is read.
 uint64_t batch_bytes(const Config& config) {
   const uint64_t waiting = (config.tiers.known_batches + 1) * sizeof(float) * (1 + kDenseFields);
-  return config.data.batch * (waiting + row_bytes(config) + sizeof(int64_t) * 26);
+  return config.data.batch * waiting + read_batch_bytes(config);
 }
 
 std::string format(const char* pattern, const std::string& a, const std::string& b,
@@ -90,7 +94,7 @@ Plan plan_run(const Config& config, const std::string& directory) {
   if (plan.ssd_bytes > 0) {
     add("dense part in the last commit", 2 * Dlrm::predict_tensor_bytes(dlrm_options(config)));
   }
-  add("pooled embeddings and their gradient", pooled_bytes(config));
+  add("pooled embeddings and their gradient", 2 * pooled_bytes(config));
   add("batches that wait", batch_bytes(config));
   add("reader", reader_bytes(config));
   add("evaluation", evaluation_bytes(config));

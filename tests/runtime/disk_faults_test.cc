@@ -76,6 +76,14 @@ class DiskFaultsTest : public testing::Test {
     return {};
   }
 
+  // Trains until the disk is full, and drops the step that it refused.
+  void drop_refused_step(PairedRuntime& paired) {
+    scope_.disk.faults.capacity = 8 << 20;
+    int64_t n = 0;
+    EXPECT_EQ(train_until_refused(paired, &n, [] {}).code(), Code::kNoSpace);
+    refused_->drop();
+  }
+
   FakeDiskScope scope_{1};
   std::optional<Step> refused_;  // must not outlive its runtime
 };
@@ -285,10 +293,7 @@ TEST_F(DiskFaultsTest, I6_AfterTheRefusedStepIsDroppedSubmitSaysWhyItWaitsAndGoe
   RuntimeOptions o = options(1 << 20, 1024);
   o.known_batches = o.placed_batches = 0;
   PairedRuntime paired(o);
-  scope_.disk.faults.capacity = 8 << 20;
-  int64_t n = 0;
-  EXPECT_EQ(train_until_refused(paired, &n, [] {}).code(), Code::kNoSpace);
-  refused_->drop();
+  drop_refused_step(paired);
   const ToyBatch batch = batch_at(1);
   while (paired->submit(batch.view()).ok())
     continue;  // and dropped: until none can be seen any more
@@ -310,10 +315,7 @@ TEST_F(DiskFaultsTest, I6_AStepThatWasRefusedBeforeItWasPlacedIsBusyDuringAnEval
   RuntimeOptions o = options(1 << 20, 1024);
   o.known_batches = o.placed_batches = 1;
   PairedRuntime paired(o);
-  scope_.disk.faults.capacity = 8 << 20;
-  int64_t n = 0;
-  EXPECT_EQ(train_until_refused(paired, &n, [] {}).code(), Code::kNoSpace);
-  refused_->drop();
+  drop_refused_step(paired);
   const ToyBatch batch = batch_at(1);
   Step step = paired.submit(batch);
   PlainValues out = paired.plain().shaped(batch.view(), 0);
